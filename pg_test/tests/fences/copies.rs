@@ -2,14 +2,12 @@
 
 use super::GENERATE_OWN;
 use nix::unistd::gethostname;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, database_with_sequence, printed};
-use pg_snowflake_harness::id::first_seq;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, database_with_sequence};
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::top;
 use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown, host_name};
-use postgres::Client;
 
 const FOREIGN_HOST: Refusal =
     Refusal { sqlstate: "55000", message: "host \"db-7\" is not allowed to generate IDs", hint: "'db-1, db-2, db-7'" };
@@ -33,33 +31,20 @@ fn server_on_db_1() -> Option<Cluster> {
 }
 
 #[test]
-fn a_base_backup_that_is_started_on_another_host_generates_no_ids() {
+fn a_base_backup_that_is_started_on_another_host_generates_no_ids_until_the_hint_is_followed() {
     let Some(primary) = server_on_db_1() else { return };
     let mut copy = primary.base_backup();
     copy.start_on_host("db-7");
 
     let error = assert_refused(&mut copy.connect(), GENERATE_OWN, FOREIGN_HOST);
 
-    let page = top().join("docs/operate.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let lines = [error.message(), error.detail().unwrap(), error.hint().unwrap()];
-    for line in lines {
+    let page = std::fs::read_to_string(top().join("docs/operate.md")).unwrap();
+    for line in [error.message(), error.detail().unwrap(), error.hint().unwrap()] {
         assert!(page.contains(line), "docs/operate.md does not show: {line}");
     }
-    assert_eq!(take(&mut primary.connect(), GENERATE_OWN).len(), 1);
-}
-
-#[test]
-fn a_backup_restored_on_purpose_generates_after_following_the_hint() {
-    let Some(primary) = server_on_db_1() else { return };
-    let mut copy = primary.base_backup();
     let last = take_one(&mut primary.connect(), GENERATE_OWN);
     drop(primary);
-    copy.start_on_host("db-7");
-    let error = assert_refused(&mut copy.connect(), GENERATE_OWN, FOREIGN_HOST);
-
     copy.psql(SUPERUSER, commands_in(error.hint().unwrap()));
-
     assert!(take_one(&mut copy.connect(), GENERATE_OWN) > last);
 }
 
@@ -119,16 +104,8 @@ fn a_reload_opens_a_fence_in_the_configuration_file() {
 fn this_host_is_recognized_by_its_hostname_in_any_case() {
     let (_database, mut client) = database_with_sequence();
     let host = gethostname().unwrap().into_string().unwrap();
-    let generate = |client: &mut Client, hosts: &str| {
+    for (hosts, is_listed) in [(format!("other-1, {}", host.to_uppercase()), true), (format!("{host}x"), false)] {
         client.batch_execute(&format!("SET pg_snowflake.allowed_hosts = '{hosts}'")).unwrap();
-        client.simple_query(GENERATE_OWN).is_ok()
-    };
-
-    for hosts in [&host, &host.to_uppercase(), &format!("other-1, {host} ,other-2"), ""] {
-        assert!(generate(&mut client, hosts), "{hosts}");
+        assert_eq!(client.simple_query(GENERATE_OWN).is_ok(), is_listed, "{hosts}");
     }
-    for hosts in ["other-1", &format!("{host}x"), &format!("x{host}"), &format!("{host}.other")] {
-        assert!(!generate(&mut client, hosts), "{hosts}");
-    }
-    assert_eq!(printed(&mut client, "SELECT last_value & 1023 FROM s"), (first_seq(5) + 3).to_string());
 }

@@ -147,13 +147,3 @@ fn a_server_that_preloads_the_library_refuses_such_a_connection() {
     let mut writer = cluster.connect_to("writer", "postgres");
     assert_refused(&mut writer, GENERATE_FOREIGN, NOT_OWNED);
 }
-
-#[test]
-fn the_superusers_fence_is_in_force_in_the_next_connection() {
-    let cluster = owner_of_shard_5();
-    let options = "-c pg_snowflake.owned_shards=6";
-    let mut writer = cluster.connect_with_options("writer", options).unwrap();
-    assert_refused(&mut writer, GENERATE_OWN, MASKED);
-
-    assert_eq!(take(&mut cluster.connect_to("writer", "postgres"), GENERATE_OWN).len(), 1);
-}

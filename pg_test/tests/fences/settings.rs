@@ -1,9 +1,9 @@
 //! The values of the fences. An invalid one that could not be checked when it was set stops all IDs.
 
-use super::{GENERATE_FOREIGN, GENERATE_OWN};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
+use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, server};
 use pg_snowflake_harness::sequence::take;
+use pg_snowflake_harness::{Cluster, SUPERUSER};
 
 #[test]
 fn an_invalid_value_set_before_it_could_be_checked_stops_everything() {
@@ -77,4 +77,26 @@ fn a_session_that_cannot_generate_can_run_parallel_queries() {
     assert!(!plan.contains("Workers Launched: 0"), "{plan}");
 
     assert_eq!(printed(&mut client, query), "500500");
+}
+
+#[test]
+fn the_hint_sets_the_fence_where_it_is_set() {
+    let (cluster, mut client) = server();
+    client.batch_execute("CREATE SEQUENCE s; CREATE ROLE \"Writer\" LOGIN SUPERUSER").unwrap();
+    let places = [
+        ("ALTER DATABASE postgres SET", "ALTER DATABASE postgres RESET ALL"),
+        ("ALTER ROLE ALL SET", "ALTER ROLE ALL RESET ALL"),
+        ("ALTER ROLE \"Writer\" SET", "ALTER ROLE \"Writer\" RESET ALL"),
+        ("ALTER ROLE \"Writer\" IN DATABASE postgres SET", "ALTER ROLE \"Writer\" IN DATABASE postgres RESET ALL"),
+    ];
+    for (set, reset) in places {
+        client.batch_execute(&format!("{set} pg_snowflake.owned_shards = '5'")).unwrap();
+        let command = format!("{set} pg_snowflake.owned_shards = '5, 6'; and reconnect");
+        let mut writer = cluster.connect_to("Writer", SUPERUSER);
+        assert_refused(&mut writer, GENERATE_FOREIGN, Refusal { hint: &command, ..NOT_OWNED });
+
+        client.batch_execute(command.strip_suffix("; and reconnect").unwrap()).unwrap();
+        assert_eq!(take(&mut cluster.connect_to("Writer", SUPERUSER), GENERATE_FOREIGN).len(), 1);
+        client.batch_execute(reset).unwrap();
+    }
 }
