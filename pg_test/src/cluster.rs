@@ -61,7 +61,6 @@ pub struct Cluster {
     has_killed_a_backend: bool,
     valgrind: Option<Tool>,
     stack_bytes: Option<u64>,
-    address_space_bytes: Option<u64>,
     has_failing_malloc: bool,
     host_name: Option<String>,
     /// The older version of the extension's SQL; `None` for the head's.
@@ -81,7 +80,6 @@ impl Cluster {
             has_killed_a_backend: false,
             valgrind: None,
             stack_bytes: None,
-            address_space_bytes: None,
             has_failing_malloc: false,
             host_name: None,
             release: None,
@@ -114,16 +112,14 @@ impl Cluster {
         if self.has_failing_malloc {
             memory::preload(&mut postgres, self.dir.path());
         }
-        let limits = [(Resource::RLIMIT_STACK, self.stack_bytes), (Resource::RLIMIT_AS, self.address_space_bytes)];
+        let stack_bytes = self.stack_bytes;
         // SAFETY: the closure makes system calls only and touches no memory of this process.
         unsafe {
             // Rust has changed the user ID before it calls this, and the host name is set by then. Otherwise the kernel
             // would clear the parent-death signal.
             postgres.pre_exec(move || {
-                for (resource, bytes) in limits {
-                    if let Some(bytes) = bytes {
-                        setrlimit(resource, bytes, bytes)?;
-                    }
+                if let Some(bytes) = stack_bytes {
+                    setrlimit(Resource::RLIMIT_STACK, bytes, bytes)?;
                 }
                 Ok(set_pdeathsig(Shutdown::Immediate.signal())?)
             });

@@ -51,7 +51,6 @@ pub struct Builder {
     has_fake_clock: bool,
     valgrind: Option<Tool>,
     stack_bytes: Option<u64>,
-    address_space_bytes: Option<u64>,
     has_failing_malloc: bool,
     host_name: Option<String>,
     release: Option<String>,
@@ -94,12 +93,6 @@ impl Builder {
     /// it ends in an error or a crash.
     pub fn stack(mut self, bytes: u64) -> Self {
         self.stack_bytes = Some(bytes);
-        self
-    }
-
-    /// Limits the address space of each of the server's processes, as `ulimit -v` does.
-    pub fn address_space(mut self, bytes: u64) -> Self {
-        self.address_space_bytes = Some(bytes);
         self
     }
 
@@ -146,7 +139,6 @@ impl Builder {
         }
         cluster.valgrind = self.valgrind;
         cluster.stack_bytes = self.stack_bytes;
-        cluster.address_space_bytes = self.address_space_bytes;
         if self.has_failing_malloc {
             cluster.has_failing_malloc = true;
             // It loads a library from there, which memory may forbid.
