@@ -143,26 +143,6 @@ fn level_sequences(nodes: &Nodes) {
 }
 
 #[test]
-fn three_nodes_with_equal_sequences_and_a_number_each_have_no_conflict() {
-    if !can_replicate("three nodes with a number each") {
-        return;
-    }
-    let nodes = Nodes::start([(); 3].map(|()| Cluster::builder()));
-    nodes.numbers().for_each(|node| nodes.set_number(node, node));
-    nodes.run_on(1, SUBSCRIBE);
-    level_sequences(&nodes);
-
-    nodes.write(nodes.numbers());
-
-    nodes.assert_equal(3 * ROWS_OF_NODE, &[1, 2, 3]);
-    let counters = "SELECT count(DISTINCT id >> 12) FROM posts";
-    let counters = printed(&mut nodes.connect(1), counters);
-    assert_eq!(counters, ROWS_OF_NODE.to_string(), "the nodes have not used the same counters");
-    let status = nodes.run_on(1, MONITOR);
-    assert!(status.contains("node_2_to_1") && status.contains("node_1_to_2"), "{status}");
-}
-
-#[test]
 fn three_nodes_that_a_registry_numbers_have_no_conflict() {
     if !can_replicate("three nodes that a registry numbers") {
         return;
@@ -186,14 +166,20 @@ fn three_nodes_that_a_registry_numbers_have_no_conflict() {
 }
 
 #[test]
-fn a_fourth_node_joins_while_one_node_is_written_to() {
-    if !can_replicate("a fourth node") {
+fn three_nodes_with_equal_sequences_and_a_number_each_have_no_conflict_and_a_fourth_joins_while_one_is_written_to() {
+    if !can_replicate("three nodes with a number each, and a fourth") {
         return;
     }
     let mut nodes = Nodes::start([(); 3].map(|()| Cluster::builder()));
     nodes.numbers().for_each(|node| nodes.set_number(node, node));
     nodes.run_on(1, SUBSCRIBE);
+    level_sequences(&nodes);
     nodes.write(nodes.numbers());
+    nodes.assert_equal(3 * ROWS_OF_NODE, &[1, 2, 3]);
+    let counters = printed(&mut nodes.connect(1), "SELECT count(DISTINCT id >> 12) FROM posts");
+    assert_eq!(counters, ROWS_OF_NODE.to_string(), "the nodes have not used the same counters");
+    let status = nodes.run_on(1, MONITOR);
+    assert!(status.contains("node_2_to_1") && status.contains("node_1_to_2"), "{status}");
     nodes.add(Cluster::builder());
     nodes.set_number(4, 4);
 

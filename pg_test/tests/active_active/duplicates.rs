@@ -2,9 +2,8 @@
 
 use super::{Nodes, can_replicate, level_sequences};
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::installation::{bindir, major};
-use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
 
 const REKEY: &str = include_str!("../../../docs/active_active/rekey.sql");
@@ -79,30 +78,4 @@ fn one_number_on_two_nodes_stops_their_subscriptions_until_the_row_has_another_i
         let rows = "SELECT snowflake_shard_id(id), body FROM posts ORDER BY id";
         assert_eq!(printed(&mut client, rows), "1|node 1\n2|node 2");
     }
-}
-
-#[test]
-fn leases_refuse_one_number_on_two_nodes() {
-    if !can_replicate("one number on two nodes with leases") {
-        return;
-    }
-    let registry = Registry::start();
-    let nodes = Nodes::start((1..=2).map(|node| {
-        let builder = registry.node(&format!("node-{node}"));
-        builder.setting("pg_snowflake.shard_id", "1").setting("pg_snowflake.lease", "5min")
-    }));
-    subscribe(&nodes);
-    let insert = "INSERT INTO posts (body) VALUES ('node 1') RETURNING id";
-    let mut second = nodes.connect(2);
-    first_id(&mut nodes.connect(1), insert);
-    let answer = "SELECT registry_error LIKE '%held by node \"node-1\"%' FROM snowflake_lease_status()";
-    wait_for(&mut second, answer, "the registry has answered");
-
-    let refusal =
-        Refusal { sqlstate: "55000", message: "server has no lease for shard 1", hint: "see the server log and snowflake_lease_status()" };
-    let error = assert_refused(&mut second, insert, refusal);
-
-    let detail = error.detail().expect("the registry's answer");
-    assert!(detail.contains("Shard 1 is held by node \"node-1\" until "), "{detail}");
-    wait_for(&mut second, "SELECT count(*) = 1 FROM posts", "the row of the first node has arrived");
 }
