@@ -14,7 +14,7 @@ mod settings;
 mod without;
 
 use pg_snowflake_harness::ask::{Refusal, printed, run};
-use pg_snowflake_harness::leases::{Registry, make_registry};
+use pg_snowflake_harness::leases::{Registry, first_id, make_registry};
 use pg_snowflake_harness::wait::wait_for;
 use pg_snowflake_harness::{Builder, Cluster, Database};
 use postgres::Client;
@@ -69,6 +69,14 @@ fn start(builder: Builder) -> (Cluster, Client) {
     (cluster, client)
 }
 
+/// A registry, and a server with a session that has shard 5 for that time.
+fn holder(lease: &str) -> (Registry, Cluster, Client) {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", lease));
+    first_id(&mut client, GENERATE);
+    (registry, server, client)
+}
+
 /// An expression over the registry's row of shard 5.
 fn of_lease(registry: &Registry, expression: &str) -> String {
     let query = format!("SELECT {expression} FROM {LEASES} WHERE shard_id = 5");
@@ -81,9 +89,18 @@ fn wait_for_lease(registry: &Registry, condition: &str) {
     wait_for(&mut registry.cluster.connect(), &query, condition);
 }
 
+/// Waits until the server has an answer of the registry, or another reason for not having a lease, that is like that.
+fn wait_for_error(client: &mut Client, pattern: &str) {
+    wait_for(client, &format!("SELECT registry_error LIKE '{pattern}' FROM snowflake_lease_status()"), pattern);
+}
+
 /// Sets a parameter of the server, without a restart.
 fn set(cluster: &Cluster, setting: &str, value: &str) {
-    let mut client = cluster.connect();
-    run(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.{setting} = '{value}'"));
-    run(&mut client, "SELECT pg_reload_conf()");
+    reload_with(&mut cluster.connect(), &format!("ALTER SYSTEM SET pg_snowflake.{setting} = '{value}'"));
+}
+
+/// Changes the configuration of a server, which reads it again.
+fn reload_with(superuser: &mut Client, change: &str) {
+    run(superuser, change);
+    run(superuser, "SELECT pg_reload_conf()");
 }

@@ -1,8 +1,8 @@
 //! The lease worker in `pg_stat_activity`, and what other sessions ask of it there.
 
-use super::{GENERATE, LONG, SHORT, start, wants_shard_5};
+use super::{GENERATE, LONG, SHORT, holder, start, wants_shard_5};
 use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::leases::{Registry, answers_kept_back, first_id, node};
+use pg_snowflake_harness::leases::{Registry, answers_kept_back, node};
 use pg_snowflake_harness::sequence::take_one;
 use pg_snowflake_harness::wait::wait_for;
 use pg_snowflake_harness::{Cluster, installation};
@@ -67,9 +67,7 @@ fn databases_and_tablespaces_are_dropped_and_moved_while_the_worker_waits_for_th
 
 #[test]
 fn to_cancel_the_worker_changes_nothing() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (_registry, server, mut client) = holder(LONG);
     let pid = printed(&mut client, &format!("SELECT pid {WORKER}"));
     for _ in 0..10 {
         printed(&mut client, &format!("SELECT pg_cancel_backend({pid})"));

@@ -1,16 +1,15 @@
 //! A server beside a copy of it: the original comes first.
 
-use super::{GENERATE, LONG, NO_LEASE, of_lease, start, wants_shard_5};
+use super::{GENERATE, LONG, NO_LEASE, holder, of_lease, wait_for_error};
 use pg_snowflake_harness::Shutdown;
 use pg_snowflake_harness::ask::{assert_refused, printed};
-use pg_snowflake_harness::leases::{Registry, first_id};
+use pg_snowflake_harness::leases::first_id;
 use pg_snowflake_harness::wait::wait_for;
 
 /// The copy claims the shard twice a second, and the lease is kept for five minutes after each stop.
 #[test]
 fn a_server_that_restarts_keeps_its_shard_from_a_copy_of_it() {
-    let registry = Registry::start();
-    let (mut source, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    let (_registry, mut source, mut client) = holder(LONG);
     let mut last = first_id(&mut client, GENERATE);
     let mut copy = source.base_backup();
     copy.start();
@@ -19,8 +18,7 @@ fn a_server_that_restarts_keeps_its_shard_from_a_copy_of_it() {
         if reason.starts_with("kept") {
             source.stop(Shutdown::Fast);
         }
-        let is_refused = format!("SELECT registry_error LIKE '%{reason}%' FROM snowflake_lease_status()");
-        wait_for(&mut of_copy, &is_refused, reason);
+        wait_for_error(&mut of_copy, &format!("%{reason}%"));
     }
     source.start();
     // Twenty restarts at once, and five after the copy has asked, too.
@@ -42,9 +40,7 @@ fn a_server_that_restarts_keeps_its_shard_from_a_copy_of_it() {
 /// Both have the serial of the release.
 #[test]
 fn two_servers_with_the_same_data_directory_learn_of_each_other() {
-    let registry = Registry::start();
-    let (mut source, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, mut source, _client) = holder(LONG);
     source.stop(Shutdown::Fast);
     let mut copy = source.snapshot();
 
@@ -56,16 +52,13 @@ fn two_servers_with_the_same_data_directory_learn_of_each_other() {
 
     let claims = "Two servers with the same data directory claim shard 5. The registry cannot know which one is the copy.";
     let other = "The other server connects by a Unix-domain socket, and was started at 20";
-    let is_refused =
-        format!("SELECT registry_error LIKE 'registry refused the lease of shard 5: {claims} {other}%' FROM snowflake_lease_status()");
-    wait_for(&mut of_source, &is_refused, "the second one is refused");
+    wait_for_error(&mut of_source, &format!("registry refused the lease of shard 5: {claims} {other}%"));
     // The first one learns of it when it renews its lease: a third of five minutes later, or when it reads its configuration again.
-    let is_warned = format!(
-        "SELECT registry_error LIKE 'a copy of this server is running: Another server with the name of this one claims shard 5, too. {other}%'
-         FROM snowflake_lease_status()"
-    );
     printed(&mut of_copy, "SELECT pg_reload_conf()");
-    wait_for(&mut of_copy, &is_warned, "the first one is warned");
+    wait_for_error(
+        &mut of_copy,
+        &format!("a copy of this server is running: Another server with the name of this one claims shard 5, too. {other}%"),
+    );
     first_id(&mut of_copy, GENERATE);
     assert_refused(&mut of_source, GENERATE, NO_LEASE);
     let started = "to_char(copy_started_at, 'YYYY-MM-DD HH24:MI:SS.US')";

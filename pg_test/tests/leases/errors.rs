@@ -1,6 +1,6 @@
 //! What keeps a server from having leases: each is reported once, and the server generates no IDs.
 
-use super::{GENERATE, LONG, NO_LEASE, SHORT, set, start, wait_for_lease, wants_shard_5};
+use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, reload_with, set, start, wait_for_error, wait_for_lease, wants_shard_5};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
@@ -62,11 +62,7 @@ fn a_registry_of_another_version_that_lacks_a_function_grants_nothing() {
         run(&mut registry.cluster.connect(), &format!("ALTER FUNCTION snowflake_registry.{function} RENAME TO former; {OTHER_VERSION}"));
         let reason = format!("incompatible version of pg_snowflake_registry: The registry has 0.0.1, this server {}.", release::head());
         let (server, mut client) = start(registry.node("db-1").setting("pg_snowflake.shard_id", "5"));
-        let says = "SELECT registry_error IS NOT NULL FROM snowflake_lease_status()";
-        wait_for(&mut client, says, &reason);
-        let shown = printed(&mut client, "SELECT registry_error FROM snowflake_lease_status()");
-        assert!(shown.contains(&reason), "{function}: {shown}");
-        assert_refused(&mut client, GENERATE, NO_LEASE);
+        assert_refused_because(&server, &mut client, &reason);
         let log = server.log();
         assert!(log.contains("ALTER EXTENSION pg_snowflake_registry UPDATE;"), "{log}");
     }
@@ -94,8 +90,8 @@ fn a_registry_of_another_version_with_the_same_functions_grants_leases_and_is_lo
     assert_eq!(warnings(&server), 0, "{log}");
 }
 
-/// A registry whose role has a password.
-fn registry_with_a_password() -> Registry {
+#[test]
+fn a_problem_that_lasts_is_logged_once() {
     let mut registry = Registry::start();
     run(&mut registry.cluster.connect(), "ALTER ROLE node PASSWORD 'right'");
     registry.cluster.stop(Shutdown::Fast);
@@ -103,12 +99,6 @@ fn registry_with_a_password() -> Registry {
     let rules = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, format!("local all node scram-sha-256\n{rules}")).unwrap();
     registry.cluster.start();
-    registry
-}
-
-#[test]
-fn a_problem_that_lasts_is_logged_once() {
-    let registry = registry_with_a_password();
     let wrong_password = format!("{} password=wrong", registry.conninfo());
     let no_role = registry.conninfo().replace("user=node", "user=nobody");
     let servers = [wrong_password, no_role].map(|conninfo| {
@@ -163,9 +153,7 @@ fn a_registry_of_other_servers_is_not_changed() {
 
 /// A server that has used a registry, and refuses another one at its address in which `first_call` was made.
 fn server_that_refuses_another_registry(first_call: &str) -> (Registry, Cluster) {
-    let mut registry = Registry::start();
-    let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (mut registry, mut server, _client) = holder(LONG);
     server.stop(Shutdown::Fast);
     let Registry { cluster: another, .. } = Registry::start();
     run(&mut another.connect(), first_call);
@@ -199,29 +187,22 @@ fn an_answer_with_a_warning_grants_nothing() {
 
     let reason = "canceling wait for synchronous replication";
     assert_refused_because(&server, &mut client, reason);
-    run(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
-    run(&mut person, "SELECT pg_reload_conf()");
+    reload_with(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
     first_id(&mut client, GENERATE);
 }
 
 /// The first request waits for the standby, and the next ones for its locks.
 #[test]
 fn a_lost_synchronous_standby_of_the_registry_is_named() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
-    first_id(&mut client, GENERATE);
+    let (registry, server, mut client) = holder(SHORT);
     let mut person = registry.cluster.connect();
-    run(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-    run(&mut person, "SELECT pg_reload_conf()");
+    reload_with(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 
-    let is_known = "SELECT registry_error LIKE 'registry waits for its synchronous standby: An earlier request has waited % s,%'
-                    FROM snowflake_lease_status()";
-    wait_for(&mut client, is_known, "the server knows why");
+    wait_for_error(&mut client, "registry waits for its synchronous standby: An earlier request has waited % s,%");
     let hint = "HINT:  Start the standby.";
     assert!(comes_true(|| server.log().contains(hint)), "{}", server.log());
 
-    run(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
-    run(&mut person, "SELECT pg_reload_conf()");
+    reload_with(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
     first_id(&mut client, GENERATE);
 }
 
@@ -233,8 +214,7 @@ fn a_lock_timeout_is_not_blamed_on_the_standby_of_other_commits() {
     run(&mut person, "CREATE TABLE other AS SELECT 'snowflake_registry.'; GRANT ALL ON other TO node; GRANT ALL ON SCHEMA public TO node");
     let other = registry.cluster.fresh_database("other");
     drop(other);
-    run(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-    run(&mut person, "SELECT pg_reload_conf()");
+    reload_with(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     let commits = [("postgres", SUPERUSER), ("other", "node")].map(|(database, role)| {
         let mut client = registry.cluster.connect_to(role, database);
         thread::spawn(move || {
@@ -245,17 +225,16 @@ fn a_lock_timeout_is_not_blamed_on_the_standby_of_other_commits() {
     let mut locker = answers_kept_back(&registry);
     let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
 
-    let is_known = "SELECT registry_error LIKE '%lock timeout%' FROM snowflake_lease_status()";
-    wait_for(&mut client, is_known, "the server knows why");
+    wait_for_error(&mut client, "%lock timeout%");
     let waits_long = "SELECT min(now() - query_start) > '1 s' FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     wait_for(&mut person, waits_long, "the commits wait for longer than lock_timeout");
     for _ in 0..20 {
-        assert_eq!(printed(&mut client, is_known), "t");
+        let error = printed(&mut client, "SELECT registry_error FROM snowflake_lease_status()");
+        assert!(error.contains("lock timeout"), "{error}");
     }
 
     run(&mut locker, "ROLLBACK");
-    run(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
-    run(&mut person, "SELECT pg_reload_conf()");
+    reload_with(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
     commits.into_iter().for_each(|commit| commit.join().unwrap());
 }
 
@@ -267,8 +246,7 @@ fn claims_do_not_pile_up_behind_a_lock_in_the_registry() {
     let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
     let gives_up = || registry.cluster.log().matches("due to lock timeout").count() >= 5;
     assert!(comes_true(gives_up), "claims wait on:\n{}", registry.cluster.log());
-    let is_known = "SELECT registry_error LIKE '%lock timeout%' FROM snowflake_lease_status()";
-    wait_for(&mut client, is_known, "the server knows why");
+    wait_for_error(&mut client, "%lock timeout%");
 
     assert!(waiting_sessions(&registry, "Lock") <= 2);
 
@@ -284,8 +262,7 @@ fn a_wrong_clock_grants_nothing() {
     first_id(&mut client, GENERATE);
     for (hours, reason) in [(1.0, "ahead of the registry"), (-1.0, "behind the registry")] {
         server.set_clock(hours * 3600.0);
-        let says = format!("SELECT registry_error LIKE '%{reason}%' FROM snowflake_lease_status()");
-        wait_for(&mut client, &says, reason);
+        wait_for_error(&mut client, &format!("%{reason}%"));
         server.set_clock(0.0);
         first_id(&mut server.connect(), GENERATE);
     }
@@ -366,8 +343,7 @@ fn a_shard_that_the_layout_lacks_is_refused_with_a_lease_too() {
 
 #[test]
 fn a_sequence_that_was_set_to_an_id_is_recognized_under_a_lease() {
-    let registry = Registry::start();
-    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    let (_registry, _server, mut client) = holder(LONG);
     let id = first_id(&mut client, GENERATE);
     run(&mut client, &format!("SELECT setval('s', {id})"));
     let refusal =

@@ -1,6 +1,6 @@
 //! A shard that goes from one run of a server to another: after a stop, a crash, a take-over, a promotion.
 
-use super::{GENERATE, LONG, NO_LEASE, SHORT, of_lease, set, start, wait_for_lease, wants_shard_5};
+use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, of_lease, set, start, wait_for_error, wait_for_lease, wants_shard_5};
 use nix::sys::signal::{Signal, kill};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::id::{EPOCH_MS, SEQS};
@@ -14,8 +14,7 @@ use std::thread;
 
 #[test]
 fn a_shard_that_a_server_gives_up_goes_to_another_server() {
-    let registry = Registry::start();
-    let (holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
+    let (registry, holder, mut client) = holder(LONG);
     let last = first_id(&mut client, GENERATE);
     let (_other, mut of_other) = start(wants_shard_5(&registry, "db-2", LONG));
 
@@ -29,16 +28,12 @@ fn a_shard_that_a_server_gives_up_goes_to_another_server() {
 
 #[test]
 fn a_stopped_server_comes_first_for_the_length_of_a_lease() {
-    let registry = Registry::start();
-    let (mut holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, mut holder, _client) = holder(LONG);
     let (_other, mut of_other) = start(wants_shard_5(&registry, "db-2", LONG));
 
     holder.stop(Shutdown::Fast);
 
-    let is_kept = "SELECT registry_error LIKE '%Shard 5 is kept for the server that held it last, node \"db-1\", until 20%'
-         FROM snowflake_lease_status()";
-    wait_for(&mut of_other, is_kept, "the shard is kept for its former holder");
+    wait_for_error(&mut of_other, "%Shard 5 is kept for the server that held it last, node \"db-1\", until 20%");
     holder.start();
     first_id(&mut holder.connect(), GENERATE);
     assert_eq!(of_lease(&registry, "node"), "db-1");
@@ -47,9 +42,7 @@ fn a_stopped_server_comes_first_for_the_length_of_a_lease() {
 /// Each claim of shard 5 locks its row, and each renewal of another shard raises its serial.
 #[test]
 fn a_refused_shard_is_claimed_again_without_the_others() {
-    let registry = Registry::start();
-    let (_holder, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, _holder, _client) = holder(LONG);
     let (_other, mut of_other) =
         start(registry.node("db-2").setting("pg_snowflake.owned_shards", "5,6,7").setting("pg_snowflake.lease", LONG));
     first_id(&mut of_other, "SELECT snowflake_nextval('s', 6)");
@@ -122,9 +115,7 @@ fn a_server_that_crashed_or_whose_backend_crashed_generates_above_the_span_that_
 
 #[test]
 fn a_lease_worker_that_is_terminated_releases_its_leases_and_starts_again() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, server, mut client) = holder(LONG);
     let begin = of_lease(&registry, "starts");
     let worker = server.processes("lease worker")[0];
 
@@ -139,9 +130,7 @@ fn a_lease_worker_that_is_terminated_releases_its_leases_and_starts_again() {
 
 #[test]
 fn a_server_that_loses_its_lease_goes_on_as_a_new_incarnation() {
-    let registry = Registry::start();
-    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
-    first_id(&mut client, GENERATE);
+    let (registry, _server, mut client) = holder(SHORT);
     let incarnation = "SELECT incarnation FROM snowflake_lease_status()";
     let before = printed(&mut client, incarnation);
     assert_eq!(of_lease(&registry, "incarnation"), before);
@@ -157,9 +146,7 @@ fn a_server_that_loses_its_lease_goes_on_as_a_new_incarnation() {
 /// The call sees the lease, waits for the lock on the sequence, and sees a lease again.
 #[test]
 fn a_call_that_waited_for_a_lock_past_the_end_of_the_lease_that_it_saw_gets_an_id() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
-    first_id(&mut client, GENERATE);
+    let (_registry, server, _client) = holder(SHORT);
     // A session that has used the sequence would wait before it sees the lease.
     let mut caller = server.connect();
     let pid = backend_pid(&mut caller);
@@ -217,14 +204,11 @@ fn a_standby_has_no_lease_until_it_is_promoted() {
 
 #[test]
 fn an_old_primary_that_is_alive_keeps_its_shard_until_it_stops() {
-    let registry = Registry::start();
-    let (mut primary, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, mut primary, mut client) = holder(LONG);
     let standby = primary.standby();
     standby.promote();
     let mut of_standby = standby.connect();
-    let answer = "SELECT registry_error LIKE '%held by%' FROM snowflake_lease_status()";
-    wait_for(&mut of_standby, answer, "the registry has answered");
+    wait_for_error(&mut of_standby, "%held by%");
 
     assert_refused(&mut of_standby, GENERATE, NO_LEASE);
     let last = take_one(&mut client, GENERATE);

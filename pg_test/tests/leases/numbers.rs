@@ -1,12 +1,11 @@
 //! Which shards a server has leases on.
 
-use super::{GENERATE, LONG, NO_LEASE, start, wants_shard_5};
+use super::{GENERATE, LONG, NO_LEASE, holder, start, wait_for_error, wants_shard_5};
 use pg_snowflake_harness::SUPERUSER;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, printed, run};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::wait::wait_for;
 
 const GENERATE_ASSIGNED: &str = "SELECT snowflake_nextval('s')";
 
@@ -53,12 +52,9 @@ fn a_server_can_own_every_shard_of_instagrams_layout() {
 
 #[test]
 fn a_shard_that_another_server_holds_is_refused_by_its_name() {
-    let registry = Registry::start();
-    let (_holder, mut of_holder) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut of_holder, GENERATE);
+    let (registry, _holder, mut of_holder) = holder(LONG);
     let (_other, mut client) = start(wants_shard_5(&registry, "db-2", LONG));
-    let answer = "SELECT registry_error LIKE '%held by node \"db-1\"%' FROM snowflake_lease_status()";
-    wait_for(&mut client, answer, "the registry has answered");
+    wait_for_error(&mut client, "%held by node \"db-1\"%");
 
     let error = assert_refused(&mut client, GENERATE, NO_LEASE);
 

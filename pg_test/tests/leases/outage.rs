@@ -1,6 +1,6 @@
 //! A registry that is down, moves, or is restored.
 
-use super::{GENERATE, LONG, NO_LEASE, SHORT, of_lease, start, wait_for_lease, wants_shard_5};
+use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, of_lease, start, wait_for_error, wait_for_lease, wants_shard_5};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{GRANTS, Registry, first_id, node};
 use pg_snowflake_harness::wait::{comes_true, wait_for, wait_for_more_rows};
@@ -12,9 +12,7 @@ use std::thread;
 
 #[test]
 fn the_error_of_an_ended_lease_says_why_it_was_not_renewed() {
-    let mut registry = Registry::start();
-    let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
-    first_id(&mut client, GENERATE);
+    let (mut registry, _server, mut client) = holder(SHORT);
     registry.cluster.stop(Shutdown::Fast);
     // A tick that begins within the lease can be used to its end.
     let is_over = "SELECT remaining < '-1ms' AND registry_error IS NOT NULL FROM snowflake_lease_status()";
@@ -32,9 +30,7 @@ fn the_error_of_an_ended_lease_says_why_it_was_not_renewed() {
 /// The worker's connection has died, and nothing has used it since.
 #[test]
 fn a_server_that_stops_releases_its_lease_in_a_registry_that_was_restarted() {
-    let mut registry = Registry::start();
-    let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (mut registry, mut server, _client) = holder(LONG);
     registry.cluster.stop(Shutdown::Fast);
     registry.cluster.start();
 
@@ -45,9 +41,7 @@ fn a_server_that_stops_releases_its_lease_in_a_registry_that_was_restarted() {
 
 #[test]
 fn the_end_of_a_lease_is_logged_once() {
-    let mut registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
-    first_id(&mut client, GENERATE);
+    let (mut registry, server, _client) = holder(SHORT);
     registry.cluster.stop(Shutdown::Fast);
     let socket = registry.cluster.dir().join(".s.PGSQL.5432");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -171,8 +165,7 @@ fn without_its_registrys_extension_a_server_generates_until_its_lease_ends_and_s
     let mut person = registry.cluster.connect();
     run(&mut person, &format!("CREATE EXTENSION pg_snowflake_registry; {GRANTS}"));
     run(&mut person, "SELECT snowflake_registry.take_over(9, 'db-9')");
-    let says = "SELECT registry_error LIKE '%not the one that this server has used%' FROM snowflake_lease_status()";
-    wait_for(&mut client, says, "the server has found another registry");
+    wait_for_error(&mut client, "%not the one that this server has used%");
     assert_eq!(of_lease(&registry, "node"), "");
 }
 

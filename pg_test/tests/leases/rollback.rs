@@ -1,6 +1,6 @@
 //! A registry that goes back to an earlier state without a restart, and one whose clock was wrong.
 
-use super::{GENERATE, LONG, claim, of_lease, registry_on, start, wants_shard_5};
+use super::{GENERATE, LONG, claim, holder, of_lease, registry_on, start, wants_shard_5};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::installation::System;
 use pg_snowflake_harness::leases::{Registry, change_by_hand, first_id, make_registry, restart_worker};
@@ -74,9 +74,7 @@ fn a_registry_that_was_rolled_back_is_noticed_by_a_server_that_renews() {
 /// The log says when the server can generate IDs again.
 #[test]
 fn a_lease_that_was_lost_and_is_granted_again_is_logged() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, server, mut client) = holder(LONG);
     let mut superuser = registry.cluster.connect();
     change_by_hand(&mut superuser, "DELETE FROM snowflake_registry.shards");
 

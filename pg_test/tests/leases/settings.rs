@@ -1,6 +1,6 @@
 //! What a reload changes, and what `snowflake_lease_status()` shows.
 
-use super::{GENERATE, LONG, SHORT, of_lease, set, start, wait_for_lease, wants_shard_5};
+use super::{GENERATE, LONG, SHORT, holder, of_lease, set, start, wait_for_lease, wants_shard_5};
 use nix::unistd::gethostname;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::id::split;
@@ -10,9 +10,7 @@ use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
 
 #[test]
 fn a_reload_changes_the_length_of_the_lease() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
-    first_id(&mut client, GENERATE);
+    let (registry, server, mut client) = holder(SHORT);
     assert_eq!(of_lease(&registry, "ends - renewed_at < '10 s'"), "t");
 
     set(&server, "lease", "1min");
@@ -54,9 +52,7 @@ fn a_node_has_its_name_and_its_assigned_shard_until_a_restart() {
 
 #[test]
 fn a_reload_that_leaves_the_server_no_shards_releases_those_that_it_held() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, server, mut client) = holder(LONG);
     for (setting, value) in [("allowed_hosts", "elsewhere"), ("owned_shards", "0-8192")] {
         set(&server, setting, value);
         wait_for_lease(&registry, "state = 'released'");
@@ -81,9 +77,7 @@ fn the_name_of_the_node_is_by_default_that_of_the_host_and_the_cluster() {
 
 #[test]
 fn the_status_of_a_lease_is_that_of_the_registry() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, server, mut client) = holder(LONG);
     run(&mut client, "CREATE ROLE monitor LOGIN; GRANT pg_monitor TO monitor");
 
     let columns = "shard_id, node, starts, ends, state, incarnation";
@@ -99,9 +93,7 @@ fn the_status_of_a_lease_is_that_of_the_registry() {
 
 #[test]
 fn a_server_whose_shard_the_registry_is_to_assign_goes_on_with_the_one_that_it_had() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, server, mut client) = holder(LONG);
     let begin = of_lease(&registry, "starts");
 
     set(&server, "shard_id", "-1");
@@ -114,9 +106,7 @@ fn a_server_whose_shard_the_registry_is_to_assign_goes_on_with_the_one_that_it_h
 
 #[test]
 fn a_release_that_failed_is_repeated() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    first_id(&mut client, GENERATE);
+    let (registry, server, mut client) = holder(LONG);
     let mut person = registry.cluster.connect();
     run(&mut person, "REVOKE EXECUTE ON FUNCTION snowflake_registry.release FROM node");
     for (shards, count) in [("5, 6", 2), ("5", 1), ("5, 6", 2), ("5", 1)] {

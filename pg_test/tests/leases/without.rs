@@ -1,6 +1,6 @@
 //! Servers without a registry, and servers that cannot use theirs.
 
-use super::{GENERATE, NO_LEASE, SHORT, set, start, wants_shard_5};
+use super::{GENERATE, NO_LEASE, SHORT, holder, set, start};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::sequence::take_one;
@@ -131,9 +131,7 @@ fn a_registry_that_is_set_by_a_reload_stops_all_ids_until_a_restart() {
 /// Leases last until the restart, of which `pg_settings` warns.
 #[test]
 fn a_registry_that_is_unset_by_a_reload_is_in_use_until_a_restart() {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
-    first_id(&mut client, GENERATE);
+    let (_registry, server, mut client) = holder(SHORT);
     set(&server, "registry", "");
     let is_pending = "SELECT pending_restart FROM pg_settings WHERE name = 'pg_snowflake.registry'";
     wait_for(&mut client, is_pending, "the reload is known");
