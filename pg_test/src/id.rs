@@ -11,11 +11,7 @@ pub const SEQS: i64 = 1024;
 
 const SHARDS: i64 = 4096;
 
-/// The seq of the first ID of a fresh sequence, which depends on the shard.
-pub const fn first_seq(shard: i64) -> i64 {
-    (1 + 617 * shard) % SEQS
-}
-
+/// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// The time in Unix milliseconds.

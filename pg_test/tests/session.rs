@@ -1,7 +1,14 @@
-//! What a session keeps of the sequences that it has used.
+//! What a session keeps of the sequences that it has used, when it opens them again, and when it reads the clock.
 
-use pg_snowflake_harness::ask::{printed, run, server};
+use pg_snowflake_harness::ask::{database_with_sequence, printed, run, server, server_with_sequence};
+use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::process::{backend_pid, private_memory_kb};
+use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::wait::wait_for;
+use postgres::Client;
+use std::thread::scope;
+
+const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
 /// As a pooled session that uses a temporary table in each transaction, and now and then a sequence that stays.
 const CHURN: &str = "CREATE TABLE kept (seq regclass, id bigint);
@@ -31,4 +38,55 @@ fn dropped_sequences_take_no_memory_and_the_others_stay() {
     // Core's cache of the catalogs grows by this, too.
     assert!(after < before + 1000, "{before} kB before, {after} kB after");
     assert_eq!(printed(&mut client, "SELECT count(*), count(*) FILTER (WHERE id = snowflake_currval(seq)) FROM kept"), "91|91");
+}
+
+#[test]
+fn changes_of_other_relations_do_not_make_a_session_open_the_sequence_again() {
+    let (cluster, mut client) = server_with_sequence();
+    let mut other = cluster.connect();
+    let before = openings(&mut client);
+    for round in 0..100 {
+        other
+            .batch_execute(&format!(
+                "CREATE TEMP TABLE t{round} (id int PRIMARY KEY);
+                 CREATE SEQUENCE s{round}; ALTER SEQUENCE s{round} CACHE 5"
+            ))
+            .unwrap();
+        client.batch_execute("SELECT snowflake_nextval('s', 5)").unwrap();
+    }
+    // Other relations can share the slot in which the session counts changes of the sequence, one in 1,024.
+    let opened = openings(&mut client) - before;
+    assert!(opened <= 1 + 10, "{opened}");
+}
+
+/// How often sessions have opened the sequence and then accessed its page, which the server counts.
+fn openings(client: &mut Client) -> i64 {
+    client.batch_execute("SELECT pg_stat_force_next_flush()").unwrap();
+    let accesses = "SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'";
+    client.query_one(accesses, &[]).unwrap().get(0)
+}
+
+/// Else its ID could repeat one that the holder of the lock took meanwhile.
+#[test]
+fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
+    let (database, mut holder) = database_with_sequence();
+    take_one(&mut holder, TAKE);
+    holder.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
+    let waiting = |count| {
+        let waiting = format!("SELECT count(*) = {count} FROM pg_locks WHERE relation = 's'::regclass AND NOT granted");
+        wait_for(&mut database.connect(), &waiting, "the others wait for the lock");
+    };
+    scope(|scope| {
+        let mut restarting = database.connect();
+        scope.spawn(move || restarting.batch_execute("ALTER SEQUENCE s RESTART").unwrap());
+        waiting(1);
+        let mut taking = database.connect();
+        let taken = scope.spawn(move || take_one(&mut taking, TAKE));
+        waiting(2);
+        holder.batch_execute("SELECT pg_sleep(0.01)").unwrap();
+        let last = take_one(&mut holder, TAKE);
+        holder.batch_execute("COMMIT").unwrap();
+        let next = taken.join().unwrap();
+        assert!(split(next).unix_ms >= split(last).unix_ms, "{next} after {last}");
+    });
 }
