@@ -6,6 +6,7 @@ use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::sequence::counter_in_an_hour;
 use pg_snowflake_harness::wait::{wait_for, wait_until_it_waits_for_the_clock};
 use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
+use postgres::Client;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::spawn;
 
@@ -19,6 +20,21 @@ const TABLE: &str = "
     CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5));
     INSERT INTO posts DEFAULT VALUES";
 
+/// A server whose database has these objects and the metrics, and connections of a superuser and of the exporter.
+fn with_metrics(objects: &str) -> (Cluster, Client, Client) {
+    let cluster = Cluster::new();
+    let mut superuser = cluster.connect();
+    run(&mut superuser, objects);
+    cluster.psql(SUPERUSER, METRICS);
+    let exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    (cluster, superuser, exporter)
+}
+
+/// How many rows each function returns.
+fn rows_of_each(client: &mut Client) -> [String; 4] {
+    FUNCTIONS.map(|function| printed(client, &format!("SELECT count(*) FROM snowflake_metrics.{function}()")))
+}
+
 /// Checks that psql stops the script in that database with an error that contains these texts.
 fn assert_script_refused(cluster: &Cluster, database: &str, texts: &[&str]) {
     let psql = catch_unwind(AssertUnwindSafe(|| cluster.psql(database, METRICS)));
@@ -31,12 +47,8 @@ fn assert_script_refused(cluster: &Cluster, database: &str, texts: &[&str]) {
 
 #[test]
 fn the_role_of_the_exporter_can_read_the_metrics_and_nothing_else() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(&mut superuser, TABLE);
-    run(&mut superuser, "CREATE EXTENSION pg_snowflake_registry; CREATE ROLE other LOGIN");
-    cluster.psql(SUPERUSER, METRICS);
-    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let objects = format!("{TABLE}; CREATE EXTENSION pg_snowflake_registry; CREATE ROLE other LOGIN");
+    let (cluster, mut superuser, mut exporter) = with_metrics(&objects);
     let mut other = cluster.connect_to("other", SUPERUSER);
     let denied = |message| Refusal { sqlstate: "42501", message, hint: "" };
     for function in FUNCTIONS {
@@ -180,19 +192,13 @@ fn default_privileges_let_nobody_else_call_the_functions() {
 
 #[test]
 fn the_extension_can_move_to_another_schema() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(
-        &mut superuser,
+    let (_cluster, mut superuser, mut exporter) = with_metrics(
         "CREATE SEQUENCE posts_id_seq;
          CREATE TABLE posts (id snowflake DEFAULT snowflake_nextval('posts_id_seq', 5)) PARTITION BY RANGE (id);
          CREATE SCHEMA moved",
     );
-    cluster.psql(SUPERUSER, METRICS);
     run(&mut superuser, "ALTER EXTENSION pg_snowflake SET SCHEMA moved");
-    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
-    let rows = FUNCTIONS.map(|function| printed(&mut exporter, &format!("SELECT count(*) FROM snowflake_metrics.{function}()")));
-    assert_eq!(rows, ["1", "1", "0", "1"]);
+    assert_eq!(rows_of_each(&mut exporter), ["1", "1", "0", "1"]);
 }
 
 /// In a schema that comes first in everybody's search path, everybody may create what fits the functions' calls better than core's.
@@ -243,8 +249,7 @@ fn without_a_registry_there_is_no_row_of_leases_and_no_error() {
     cluster.psql(SUPERUSER, METRICS);
     cluster.psql(SUPERUSER, METRICS);
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
-    let rows = FUNCTIONS.map(|function| printed(&mut exporter, &format!("SELECT count(*) FROM snowflake_metrics.{function}()")));
-    assert_eq!(rows, ["0", "1", "0", "0"]);
+    assert_eq!(rows_of_each(&mut exporter), ["0", "1", "0", "0"]);
     let server = "SELECT max_lead_seconds, max_wait_seconds, leases_on, restart_needed FROM snowflake_metrics.server()";
     assert_eq!(printed(&mut exporter, server), "0.1|1|0|0");
     drop(exporter);
@@ -301,10 +306,7 @@ fn a_registry_that_is_set_by_a_reload_needs_a_restart() {
 
 #[test]
 fn sessions_of_the_database_that_wait_for_the_clock_are_counted() {
-    let cluster = Cluster::new();
-    let mut observer = cluster.connect();
-    cluster.psql(SUPERUSER, METRICS);
-    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let (cluster, mut observer, mut exporter) = with_metrics("");
     let mut waiting = || printed(&mut exporter, "SELECT sessions_waiting FROM snowflake_metrics.server()");
     assert_eq!(waiting(), "0");
     let calls = [cluster.fresh_database("other"), cluster.connect()].map(|mut client| {
@@ -341,8 +343,6 @@ fn steps_of_the_clock_are_counted_with_the_largest() {
 
 #[test]
 fn twenty_columns_with_an_error_are_named_and_all_others_of_a_layout_are_one_group() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
     let tables = |from: i32, to: i32, kind: &str, layout: &str| {
         let table = |i| {
             format!(
@@ -352,11 +352,8 @@ fn twenty_columns_with_an_error_are_named_and_all_others_of_a_layout_are_one_gro
         };
         (from..to).map(table).collect::<String>()
     };
-    run(&mut superuser, &tables(100, 125, "integer", "postgres"));
-    run(&mut superuser, &tables(200, 207, "bigint", "postgres"));
-    run(&mut superuser, &tables(300, 303, "bigint", "twitter"));
-    cluster.psql(SUPERUSER, METRICS);
-    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let objects = [tables(100, 125, "integer", "postgres"), tables(200, 207, "bigint", "postgres"), tables(300, 303, "bigint", "twitter")];
+    let (_cluster, _, mut exporter) = with_metrics(&objects.concat());
     let groups = "
         SELECT layout, count(*), sum(count), sum(with_error), min(table_name), max(table_name), max(sequence), max(column_name)
         FROM snowflake_metrics.columns() GROUP BY layout, table_name = '' ORDER BY 1, 2";
@@ -370,10 +367,7 @@ fn twenty_columns_with_an_error_are_named_and_all_others_of_a_layout_are_one_gro
 
 #[test]
 fn the_twenty_layouts_with_the_most_columns_have_series_of_their_own() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(
-        &mut superuser,
+    let (_cluster, _, mut exporter) = with_metrics(
         "DO $$ BEGIN
             FOR i IN 1..24 LOOP
                 EXECUTE format('CREATE SEQUENCE s%1$s; CREATE TABLE t%1$s (
@@ -387,8 +381,6 @@ fn the_twenty_layouts_with_the_most_columns_have_series_of_their_own() {
             CREATE TABLE z (z bigint DEFAULT snowflake_nextval('n', 1, 'time:41 shard:10 seq:12 epoch:2024-02-01 unit:1ms'));
         END $$",
     );
-    cluster.psql(SUPERUSER, METRICS);
-    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     let groups = "
         SELECT CASE WHEN layout LIKE '%2024-01%' THEN 'january' WHEN layout LIKE '%2024-02%' THEN 'february' ELSE layout END,
             table_name, count(*), sum(count), bool_and(ids_per_second = 4096000)
@@ -404,11 +396,7 @@ fn the_twenty_layouts_with_the_most_columns_have_series_of_their_own() {
 
 #[test]
 fn a_column_that_is_too_far_ahead_is_named_with_its_lead_and_a_maxvalue_counts() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(&mut superuser, TABLE);
-    cluster.psql(SUPERUSER, METRICS);
-    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let (_cluster, mut superuser, mut exporter) = with_metrics(TABLE);
     let named =
         "SELECT table_name, count, with_error, max_lead_seconds BETWEEN 3000 AND 3600, min_ids_left < 2000000000, min_seconds_left > 1e9
                  FROM snowflake_metrics.columns()";
@@ -426,12 +414,10 @@ fn a_column_that_is_too_far_ahead_is_named_with_its_lead_and_a_maxvalue_counts()
 
 #[test]
 fn partitions_count_up_to_the_first_gap() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(&mut superuser, "CREATE SEQUENCE posts_id_seq");
-    run(&mut superuser, "CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('posts_id_seq', 5)) PARTITION BY RANGE (id)");
-    cluster.psql(SUPERUSER, METRICS);
-    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
+    let (cluster, mut superuser, mut exporter) = with_metrics(
+        "CREATE SEQUENCE posts_id_seq;
+         CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('posts_id_seq', 5)) PARTITION BY RANGE (id)",
+    );
     run(&mut exporter, "SET lock_timeout = '10s'");
     let now = printed(&mut exporter, "SELECT now()");
     let mut hours = |expected: &str| {
@@ -467,27 +453,19 @@ fn partitions_count_up_to_the_first_gap() {
 /// Their bounds are texts of anybody.
 #[test]
 fn tables_that_are_partitioned_by_several_columns_have_no_metrics() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(
-        &mut superuser,
+    let (_cluster, _, mut exporter) = with_metrics(
         "CREATE SEQUENCE s;
          CREATE TABLE t (id bigint DEFAULT snowflake_nextval('s', 5), note text) PARTITION BY RANGE (id, note);
          CREATE TABLE p PARTITION OF t FOR VALUES FROM (0, '') TO (9223372036854775807, ') TO (junk');
          CREATE TABLE u (id bigint DEFAULT snowflake_nextval('s', 5)) PARTITION BY RANGE (id)",
     );
-    cluster.psql(SUPERUSER, METRICS);
-    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     let tables = "SELECT table_name FROM snowflake_metrics.partitions()";
     assert_eq!(printed(&mut exporter, tables), "public.u");
 }
 
 #[test]
 fn the_hundred_tables_whose_partitions_run_out_first_have_metrics() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(
-        &mut superuser,
+    let (_cluster, _, mut exporter) = with_metrics(
         "DO $$ BEGIN
             CREATE SEQUENCE s;
             FOR i IN 1..103 LOOP
@@ -499,8 +477,6 @@ fn the_hundred_tables_whose_partitions_run_out_first_have_metrics() {
             EXECUTE format('CREATE TABLE p4 PARTITION OF t4 FOR VALUES FROM (0) TO (%s)', snowflake_min_id(now() + interval '1 hour'));
         END $$",
     );
-    cluster.psql(SUPERUSER, METRICS);
-    let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     let tables = "
         SELECT count(*), count(*) FILTER (WHERE ahead_seconds > 0), string_agg(table_name, ' ') FILTER (WHERE ahead_seconds > 0)
         FROM snowflake_metrics.partitions()";
