@@ -56,9 +56,15 @@ pub struct Cluster {
     dir: TempDir,
     bindir: PathBuf,
     postmaster: Option<Child>,
-    has_fake_clock: bool,
     /// The log reports a killed backend, and the test killed it.
     has_killed_a_backend: bool,
+    options: Options,
+}
+
+/// What a server has from its builder.
+#[derive(Default)]
+struct Options {
+    has_fake_clock: bool,
     valgrind: Option<Tool>,
     stack_bytes: Option<u64>,
     has_failing_malloc: bool,
@@ -71,27 +77,26 @@ pub struct Cluster {
 
 impl Cluster {
     /// A server without a data directory.
-    fn stopped(has_fake_clock: bool) -> Self {
+    fn stopped(options: Options) -> Self {
         Cluster {
             dir: installation::server_dir(),
             bindir: installation::bindir().to_owned(),
             postmaster: None,
-            has_fake_clock,
             has_killed_a_backend: false,
-            valgrind: None,
-            stack_bytes: None,
-            has_failing_malloc: false,
-            host_name: None,
-            release: None,
-            is_updated: false,
+            options,
         }
+    }
+
+    /// One of the same kind of clock.
+    fn stopped_copy(&self) -> Self {
+        Self::stopped(Options { has_fake_clock: self.options.has_fake_clock, ..Options::default() })
     }
 
     /// Starts the server and waits until it accepts connections, after recovery if needed.
     pub fn start(&mut self) {
         assert!(self.postmaster.is_none(), "the server is running");
         let log = self.log_file();
-        let mut postgres = match self.valgrind {
+        let mut postgres = match self.options.valgrind {
             Some(tool) => tool.postgres(self.dir.path()),
             None => self.command("postgres"),
         };
@@ -103,16 +108,16 @@ impl Cluster {
             .stderr(log)
             // The terminal's interruption, which cancels a query in `./dev psql`, would shut the server down.
             .process_group(0);
-        if self.has_fake_clock {
+        if self.options.has_fake_clock {
             fake_clock::preload(&mut postgres, self.dir.path());
         }
-        if let Some(name) = &self.host_name {
+        if let Some(name) = &self.options.host_name {
             host_name::set(&mut postgres, name);
         }
-        if self.has_failing_malloc {
+        if self.options.has_failing_malloc {
             memory::preload(&mut postgres, self.dir.path());
         }
-        let stack_bytes = self.stack_bytes;
+        let stack_bytes = self.options.stack_bytes;
         // SAFETY: the closure makes system calls only and touches no memory of this process.
         unsafe {
             // Rust has changed the user ID before it calls this, and the host name is set by then. Otherwise the kernel
@@ -130,7 +135,7 @@ impl Cluster {
 
     /// Starts the server on a host of that name, as when its disk was moved there.
     pub fn start_on_host(&mut self, name: &str) {
-        self.host_name = Some(name.to_owned());
+        self.options.host_name = Some(name.to_owned());
         self.start();
     }
 
@@ -206,18 +211,18 @@ impl Cluster {
 
     /// Stops the server, and returns what valgrind found in it since it was created; see [`Builder::valgrind`].
     pub fn memory_errors(mut self) -> Findings {
-        assert_eq!(self.valgrind, Some(Tool::Memcheck), "this server does not run under memcheck");
+        assert_eq!(self.options.valgrind, Some(Tool::Memcheck), "this server does not run under memcheck");
         self.stop(Shutdown::Fast);
         Findings::read(self.dir.path())
     }
 
     pub fn has_fake_clock(&self) -> bool {
-        self.has_fake_clock
+        self.options.has_fake_clock
     }
 
     /// Offsets the server's clock from the true one by this many seconds; see [`Builder::fake_clock`].
     pub fn set_clock(&self, seconds_off: f64) {
-        assert!(self.has_fake_clock, "this server has the true clock");
+        assert!(self.options.has_fake_clock, "this server has the true clock");
         fake_clock::set(self.dir.path(), seconds_off);
     }
 

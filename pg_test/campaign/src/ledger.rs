@@ -117,32 +117,29 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_returned_to_two_workers_is_a_repeat() {
-        let journals = [journal(1, &[1, 2, 3], 3), journal(2, &[4, 2], 2)];
-        let tally = tally(&[&journals], Promise::Committed);
-        assert_eq!((tally.returned, tally.promised, tally.repeats), (5, 5, 1));
-    }
-
-    #[test]
-    fn a_running_server_must_not_repeat_even_uncommitted_counters() {
-        let journals = [journal(1, &[1, 2], 0), journal(2, &[2, 3], 0)];
-        assert_eq!(tally(&[&journals], Promise::Committed).repeats, 1);
-    }
-
-    #[test]
-    fn a_committed_counter_returned_again_is_a_repeat() {
-        let eras: [&[Journal]; 2] = [&[journal(1, &[1, 2], 2)], &[journal(2, &[2, 3], 0)]];
-        let tally = tally(&eras, Promise::Committed);
-        assert_eq!((tally.repeats, tally.out_of_order), (1, 1));
-    }
-
-    #[test]
-    fn an_uncommitted_counter_counts_only_if_all_returned_ones_do() {
-        let eras: [&[Journal]; 2] = [&[journal(1, &[1, 2], 1)], &[journal(2, &[2, 3], 0)]];
-        let committed = tally(&eras, Promise::Committed);
-        assert_eq!((committed.repeats, committed.repeats_unpromised), (0, 1));
-        let returned = tally(&eras, Promise::Returned);
-        assert_eq!((returned.repeats, returned.repeats_unpromised), (1, 0));
+    fn repeats_and_order_depend_on_what_was_promised_before() {
+        use Promise::{Committed, Returned};
+        // The counters of each worker between two faults, and how many of them are committed; then the repeats, the counters out of
+        // order, and the repeats of what was not promised.
+        type Era<'a> = &'a [(&'a [i64], usize)];
+        let cases: [(&str, &[Era], Promise, [u64; 3]); 7] = [
+            ("two workers got 2", &[&[(&[1, 2, 3], 3), (&[4, 5, 2], 2)]], Committed, [1, 1, 0]),
+            ("a running server repeats not even the uncommitted 2", &[&[(&[1, 2], 0), (&[2, 3], 0)]], Committed, [1, 0, 0]),
+            ("2 was committed", &[&[(&[1, 2], 2)], &[(&[2, 3], 0)]], Committed, [1, 1, 0]),
+            ("2 was lost", &[&[(&[1, 2], 1)], &[(&[2, 3], 0)]], Committed, [0, 0, 1]),
+            ("2 was returned", &[&[(&[1, 2], 1)], &[(&[2, 3], 0)]], Returned, [1, 0, 0]),
+            ("2 was lost, and promised then", &[&[(&[1, 2], 1)], &[(&[2, 3], 2)], &[(&[2, 4], 0)]], Committed, [1, 1, 1]),
+            ("a session goes back", &[&[(&[1, 3, 2], 0)]], Committed, [0, 1, 0]),
+        ];
+        for (what, eras, promise, expected) in cases {
+            let mut ledger = Ledger::default();
+            for era in eras {
+                let journals = (0..).zip(*era).map(|(worker, &(counters, committed))| journal(worker, counters, committed));
+                ledger.close_era(&journals.collect::<Vec<_>>(), promise);
+            }
+            let tally = ledger.tally();
+            assert_eq!([tally.repeats, tally.out_of_order, tally.repeats_unpromised], expected, "{what}");
+        }
     }
 
     #[test]
@@ -154,19 +151,6 @@ mod tests {
         assert_eq!((ids.promised, ids.repeats, ids.out_of_order), (1, 0, 0));
         let all = tally(&eras, Promise::Committed);
         assert_eq!((all.promised, all.repeats, all.out_of_order), (2, 1, 1));
-    }
-
-    #[test]
-    fn a_counter_lost_with_its_era_may_be_repeated_and_is_promised_then() {
-        let eras: [&[Journal]; 3] = [&[journal(1, &[1, 2], 1)], &[journal(2, &[2, 3], 2)], &[journal(3, &[2, 4], 0)]];
-        let tally = tally(&eras, Promise::Committed);
-        assert_eq!((tally.repeats, tally.repeats_unpromised), (1, 1));
-    }
-
-    #[test]
-    fn a_session_that_goes_back_is_out_of_order() {
-        let tally = tally(&[&[journal(1, &[1, 3, 2], 0)]], Promise::Committed);
-        assert_eq!((tally.repeats, tally.out_of_order), (0, 1));
     }
 
     #[test]

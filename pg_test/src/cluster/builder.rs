@@ -1,6 +1,6 @@
 //! Building a cluster.
 
-use super::{Cluster, Shutdown};
+use super::{Cluster, Options, Shutdown};
 use crate::installation::{self, System};
 use crate::valgrind::Tool;
 use std::path::{Path, PathBuf};
@@ -48,13 +48,7 @@ impl Cluster {
 pub struct Builder {
     bindir: Option<PathBuf>,
     settings: Vec<(String, String)>,
-    has_fake_clock: bool,
-    valgrind: Option<Tool>,
-    stack_bytes: Option<u64>,
-    has_failing_malloc: bool,
-    host_name: Option<String>,
-    release: Option<String>,
-    is_updated: bool,
+    options: Options,
     system: System,
     extension: Extension,
 }
@@ -79,46 +73,46 @@ impl Builder {
 
     /// Gives the server a clock that [`Cluster::set_clock`] sets.
     pub fn fake_clock(mut self) -> Self {
-        self.has_fake_clock = true;
+        self.options.has_fake_clock = true;
         self
     }
 
     /// Gives the server its own host name; see [`super::host_name::can_be_set`].
     pub fn host_name(mut self, name: &str) -> Self {
-        self.host_name = Some(name.to_owned());
+        self.options.host_name = Some(name.to_owned());
         self
     }
 
     /// Limits the stack of the server's processes, as `ulimit -s` does, so that even a shallow recursion shows whether
     /// it ends in an error or a crash.
     pub fn stack(mut self, bytes: u64) -> Self {
-        self.stack_bytes = Some(bytes);
+        self.options.stack_bytes = Some(bytes);
         self
     }
 
     /// Gives the server a `malloc()` that fails where a test wants it to; see [`crate::memory::Malloc`].
     pub fn failing_malloc(mut self) -> Self {
-        self.has_failing_malloc = true;
+        self.options.has_failing_malloc = true;
         self
     }
 
     /// Runs the server under valgrind, such as for [`Cluster::memory_errors`].
     pub fn valgrind(mut self, tool: Tool) -> Self {
-        self.valgrind = Some(tool);
+        self.options.valgrind = Some(tool);
         self.extension = Extension::Created;
         self
     }
 
     /// Creates the extension from the install SQL of that older version; the library is the head's.
     pub fn release(mut self, version: &str) -> Self {
-        self.release = Some(version.to_owned());
+        self.options.release = Some(version.to_owned());
         self.extension = Extension::Created;
         self
     }
 
     /// Updates what [`Builder::release`] creates to the head at once.
     pub fn updated(mut self) -> Self {
-        self.is_updated = true;
+        self.options.is_updated = true;
         self
     }
 
@@ -133,20 +127,14 @@ impl Builder {
     }
 
     pub fn start(self) -> Cluster {
-        let mut cluster = Cluster::stopped(self.has_fake_clock);
+        let mut cluster = Cluster::stopped(self.options);
         if let Some(bindir) = self.bindir {
             cluster.bindir = bindir;
         }
-        cluster.valgrind = self.valgrind;
-        cluster.stack_bytes = self.stack_bytes;
-        if self.has_failing_malloc {
-            cluster.has_failing_malloc = true;
+        if cluster.options.has_failing_malloc {
             // It loads a library from there, which memory may forbid.
             cluster.dir = installation::temp_dir();
         }
-        cluster.host_name = self.host_name;
-        cluster.release = self.release;
-        cluster.is_updated = self.is_updated;
         let data = match self.extension {
             Extension::Copied => data_directory_with_extension(self.system),
             Extension::Created | Extension::Absent => installation::fresh_data_directory(self.system),

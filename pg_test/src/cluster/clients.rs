@@ -56,7 +56,7 @@ impl Cluster {
     }
 
     pub(super) fn create_extension(&self, client: &mut Client) {
-        let create = match &self.release {
+        let create = match &self.options.release {
             None => "CREATE EXTENSION pg_snowflake".to_owned(),
             Some(version) => {
                 release::rehearsal::install_all();
@@ -64,7 +64,7 @@ impl Cluster {
             }
         };
         client.batch_execute(&create).expect("the extension can be created");
-        if self.is_updated {
+        if self.options.is_updated {
             let update = "ALTER EXTENSION pg_snowflake UPDATE";
             client.batch_execute(update).expect("the extension can be updated");
         }

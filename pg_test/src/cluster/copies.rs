@@ -1,7 +1,7 @@
 //! Other servers with the same data: standbys, base backups, copies of the disk, the next major version.
 
 use super::builder::SETTINGS;
-use super::{Cluster, Shutdown};
+use super::{Cluster, Options, Shutdown};
 use crate::installation;
 use crate::wait::wait_for;
 use std::path::Path;
@@ -27,7 +27,7 @@ impl Cluster {
 
     /// A copy of this server's disk at one instant, as a snapshot of its volume is. The server may be stopped. The copy is not started.
     pub fn snapshot(&self) -> Self {
-        let copy = Cluster::stopped(self.has_fake_clock);
+        let copy = self.stopped_copy();
         let mut cp = installation::as_server_user("cp", copy.dir.path());
         cp.arg("--archive").arg(self.dir.path().join("data")).arg("data");
         let [pid_file, of_copy] = [self, &copy].map(|cluster| cluster.dir.path().join("data/postmaster.pid"));
@@ -41,7 +41,7 @@ impl Cluster {
     }
 
     fn base_backup_with(&self, options: &[&str]) -> Self {
-        let copy = Cluster::stopped(self.has_fake_clock);
+        let copy = self.stopped_copy();
         let mut command = copy.command("pg_basebackup");
         command
             .arg("--host")
@@ -76,7 +76,7 @@ impl Cluster {
     /// Stops the server, moves its data to the installation with that `bindir` by `pg_upgrade`, and starts it.
     pub fn upgrade(mut self, bindir: &Path) -> Self {
         self.stop(Shutdown::Fast);
-        let mut new = Cluster::stopped(false);
+        let mut new = Cluster::stopped(Options::default());
         bindir.clone_into(&mut new.bindir);
         installation::run(&mut installation::initdb(bindir, new.dir.path()), b"");
         new.configure(SETTINGS);

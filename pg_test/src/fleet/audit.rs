@@ -20,11 +20,10 @@ pub struct Findings {
 
 /// Compares what the router shows with the journals of all writers.
 pub fn audit(router: &mut Client, journals: &[&Journal]) -> Findings {
-    let acknowledged = sorted(journals.iter().flat_map(|journal| journal.posts.clone()).collect());
+    let acknowledged: Vec<Post> = journals.iter().flat_map(|journal| journal.posts.clone()).collect();
     let query = format!("SELECT id, user_id, body FROM posts WHERE body LIKE '{MARK} %'");
     let rows = router.query(&query, &[]).expect("posts can be read");
-    let found = rows.iter().map(|row| Post { id: row.get(0), user_id: row.get(1), body: row.get(2) });
-    let found = sorted(found.collect());
+    let found: Vec<Post> = rows.iter().map(|row| Post { id: row.get(0), user_id: row.get(1), body: row.get(2) }).collect();
     Findings {
         lost: without(&acknowledged, &found),
         unexpected: without(&found, &acknowledged),
@@ -48,37 +47,24 @@ pub fn audit(router: &mut Client, journals: &[&Journal]) -> Findings {
 
 /// The number of rows, in all tables, that are not where `snowflake_locate` says.
 fn count_misplaced(router: &mut Client) -> i64 {
-    [("users", "id"), ("posts", "id"), ("posts_by_user", "user_id"), ("comments", "post_id")]
-        .iter()
-        .map(|(table, key)| {
-            number(
-                router,
-                &format!(
-                    "SELECT count(*) FROM {table} AS t
-                     WHERE (snowflake_locate('{table}', {key})).partition IS DISTINCT FROM t.tableoid"
-                ),
-            )
-        })
-        .sum()
+    let count = |(table, key)| {
+        let query =
+            format!("SELECT count(*) FROM {table} AS t WHERE (snowflake_locate('{table}', {key})).partition IS DISTINCT FROM t.tableoid");
+        number(router, &query)
+    };
+    [("users", "id"), ("posts", "id"), ("posts_by_user", "user_id"), ("comments", "post_id")].map(count).iter().sum()
 }
 
 pub fn number(client: &mut Client, query: &str) -> i64 {
     client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}")).get(0)
 }
 
-fn sorted(mut posts: Vec<Post>) -> Vec<Post> {
-    posts.sort_unstable();
-    posts
-}
-
-/// The elements of the first that are not in the second, both sorted. Duplicates count separately.
+/// The first without the second. Duplicates count separately.
 fn without(first: &[Post], second: &[Post]) -> Vec<Post> {
-    let mut rest = second.iter().peekable();
-    let mut left = Vec::new();
-    for post in first {
-        while rest.next_if(|other| *other < post).is_some() {}
-        if rest.next_if(|other| *other == post).is_none() {
-            left.push(post.clone());
+    let mut left = first.to_vec();
+    for post in second {
+        if let Some(at) = left.iter().position(|other| other == post) {
+            left.swap_remove(at);
         }
     }
     left
