@@ -56,7 +56,7 @@ SELECT statements(name, statements, :start, cache) FROM (VALUES
     (1, 'a drop that is rolled back', 'TAKE; BEGIN; DROP SEQUENCE s; CALL churn(2000); ROLLBACK; SELECT setval(''s'', @, false) > 0; TAKE')
 ) AS cases (cache, name, statements) \gexec
 
-\echo a cached counter that the clock has passed is not used
+\echo -- a cached counter that the clock has passed is not used
 CREATE SEQUENCE behind CACHE 100;
 SELECT count(*), count(*) FILTER (WHERE snowflake_created_at(id) < date_trunc('milliseconds', called_at)) AS late,
        count(*) FILTER (WHERE counter_of(id) <= before + 99) AS in_the_run_before

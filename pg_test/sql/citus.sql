@@ -26,7 +26,7 @@ EXCEPTION WHEN OTHERS THEN
     RETURN concat_ws(' ', SQLSTATE, SQLERRM, '|', replace(hint, quote_ident(current_database()), '<database>'));
 END $$;
 
-\echo the group of the node is the shard, also one that is rolled back later
+\echo -- the group of the node is the shard, also one that is rolled back later
 SELECT snowflake_current_shard(), snowflake_shard_id(snowflake_nextval('s')) AS shard;
 BEGIN;
 UPDATE pg_dist_local_group SET groupid = 9;
@@ -34,7 +34,7 @@ CALL notify('pg_dist_local_group');
 SELECT snowflake_shard_id(snowflake_nextval('s')) AS shard;
 ROLLBACK;
 SELECT snowflake_shard_id(snowflake_nextval('s')) AS shard;
-\echo a batch in a cursor follows it
+\echo -- a batch in a cursor follows it
 BEGIN;
 DECLARE ids CURSOR FOR SELECT snowflake_shard_id(id) AS shard FROM (SELECT snowflake_nextvals('s', count => 5)) AS batch (id);
 FETCH 2 FROM ids;
@@ -48,14 +48,14 @@ FETCH 2 FROM ids; \echo :LAST_ERROR_SQLSTATE
 \set VERBOSITY default
 ROLLBACK;
 
-\echo a shard that the server does not own, and one that the layout does not have
+\echo -- a shard that the server does not own, and one that the layout does not have
 SET pg_snowflake.owned_shards = '0-2';
 SELECT error();
 RESET pg_snowflake.owned_shards;
 UPDATE pg_dist_local_group SET groupid = 4096;
 CALL notify('pg_dist_local_group');
 SELECT error();
-\echo a negative group, and none, as while a major upgrade of PostgreSQL empties the table, are not a shard; nothing is taken
+\echo -- a negative group, and none, as while a major upgrade of PostgreSQL empties the table, are not a shard; nothing is taken
 SELECT concat_ws(' ', last_value, log_cnt, is_called) AS before FROM s \gset
 UPDATE pg_dist_local_group SET groupid = -2;
 CALL notify('pg_dist_local_group');
@@ -67,7 +67,7 @@ SELECT concat_ws(' ', last_value, log_cnt, is_called) = :'before' FROM s;
 INSERT INTO pg_dist_local_group VALUES (3);
 CALL notify('pg_dist_local_group');
 
-\echo the ranges are those of this group, and follow the shards
+\echo -- the ranges are those of this group, and follow the shards
 CREATE TABLE posts (id bigint);
 CREATE TABLE users (id bigint);
 CREATE TABLE words (id text);
@@ -110,7 +110,7 @@ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SELECT snowflake_citus_ranges('users'), pg_current_xact_id_if_assigned();
 COMMIT;
 
-\echo an ID is located on the node of its hash; with two copies of a shard, on the first that Citus does not remove
+\echo -- an ID is located on the node of its hash; with two copies of a shard, on the first that Citus does not remove
 CREATE VIEW located AS SELECT CASE WHEN hashint8(id) < 0 THEN 1 WHEN hashint8(id) < 1073741824 THEN 2 ELSE 3 END AS shard,
     partition, host, port, dbname = current_database()
 FROM generate_series(1, 100) AS id, snowflake_locate('posts', id) GROUP BY 1, 2, 3, 4, 5 ORDER BY 1;
@@ -125,7 +125,7 @@ SELECT partition, host FROM snowflake_locate('countries', 1);
 SELECT snowflake_locate('words', 1); \echo :LAST_ERROR_SQLSTATE
 UPDATE pg_dist_partition SET partmethod = 'a' WHERE logicalrelid = 'users'::regclass;
 SELECT snowflake_locate('users', 1); \echo :LAST_ERROR_SQLSTATE
-\echo also in a parallel query, whose workers start no command
+\echo -- also in a parallel query, whose workers start no command
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -134,7 +134,7 @@ INSERT INTO posts SELECT generate_series(1, 1000);
 SELECT count(*), sum(snowflake_current_shard()) FROM posts WHERE (snowflake_locate('posts', id)).port > 0;
 EXPLAIN (COSTS OFF) SELECT FROM posts WHERE (snowflake_locate('posts', id)).port > 0;
 
-\echo a sequence in the range of a node group is refused with the recipe, and takes nothing
+\echo -- a sequence in the range of a node group is refused with the recipe, and takes nothing
 CREATE SEQUENCE limited;
 CREATE FUNCTION limited(first bigint, last bigint) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -150,14 +150,14 @@ SELECT first, substring(limited(first, last) FROM 'node group \d+') FROM (VALUES
     (1, (1::bigint << 48) + 1), ((1::bigint << 48) + 2, (2::bigint << 48) + 2), ((1::bigint << 48) + 1, 9223372036854775807)
 ) AS ranges (first, last);
 
-\echo the errors of defaults
+\echo -- the errors of defaults
 ALTER TABLE posts ADD constant bigint DEFAULT snowflake_nextval('s', 5), ADD of_node bigint DEFAULT snowflake_nextval('s'::text::regclass);
 ALTER TABLE plain ADD constant bigint DEFAULT snowflake_nextval('s', 5);
 SELECT table_name, column_name, shard_id, error FROM snowflake_columns ORDER BY table_name::text, column_name;
 INSERT INTO pg_dist_object VALUES ('pg_class'::regclass, 's'::regclass);
 SELECT column_name, error FROM snowflake_columns WHERE column_name = 'of_node';
 
-\echo a table of Citus is not converted, nor are its partitions managed, and nothing has changed
+\echo -- a table of Citus is not converted, nor are its partitions managed, and nothing has changed
 CREATE TABLE "Posts" (id bigserial PRIMARY KEY);
 CREATE TABLE posts_102008 (id serial PRIMARY KEY);
 CREATE TABLE ranged (id bigint NOT NULL) PARTITION BY RANGE (id);
@@ -173,7 +173,7 @@ SELECT snowflake_create_partitions('ranged', '1 day', 1); \echo :LAST_ERROR_SQLS
 SELECT snowflake_drop_partitions('ranged', '1 day'); \echo :LAST_ERROR_SQLSTATE
 SELECT versions() = :'before' AS is_unchanged;
 
-\echo other relations of these names are not metadata
+\echo -- other relations of these names are not metadata
 DROP TABLE pg_dist_local_group, pg_dist_node, pg_dist_partition;
 CREATE VIEW pg_catalog.pg_dist_local_group AS SELECT 1 AS groupid;
 CREATE TABLE pg_catalog.pg_dist_node (nodeid int);

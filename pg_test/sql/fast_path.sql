@@ -6,7 +6,7 @@
 \pset tuples_only on
 CREATE SEQUENCE s;
 
-\echo a session opens the sequence for its first ID and for one in a thousand, and not each time that it returns late
+\echo -- a session opens the sequence for its first ID and for one in a thousand, and not each time that it returns late
 -- How often sessions have opened it and then accessed its page. Messages that a session misses make it open it again, too.
 CREATE VIEW openings AS SELECT blks_hit + blks_read AS openings FROM pg_statio_user_sequences WHERE relname = 's';
 CREATE PROCEDURE take(ids int, pause float8) LANGUAGE plpgsql AS $$
@@ -24,7 +24,7 @@ SELECT openings AS before FROM openings \gset
 CALL take(20, 0.05);
 SELECT openings - :before < 10 FROM openings;
 
-\echo a statement that sleeps reads the clock anew
+\echo -- a statement that sleeps reads the clock anew
 DO $$
 DECLARE
     before bigint;
@@ -34,7 +34,7 @@ BEGIN
     ASSERT snowflake_created_at(snowflake_nextval('s', 5)) - snowflake_created_at(before) >= '19 ms', 'no new reading';
 END $$;
 
-\echo no reading of the clock is older than one that was used, which would repeat an ID after a reset
+\echo -- no reading of the clock is older than one that was used, which would repeat an ID after a reset
 CREATE SEQUENCE t;
 CREATE FUNCTION next() RETURNS bigint LANGUAGE sql AS $$
     SELECT snowflake_nextval('t', 5, 'time:48 shard:4 seq:5 epoch:2024-01-01 unit:10us') $$;

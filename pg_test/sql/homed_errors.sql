@@ -24,7 +24,7 @@ BEGIN
     RETURN concat_ws(E'\nand then ', errors[1], nullif(errors[2], errors[1]));
 END $$;
 
-\echo arguments that are out of range, hash ranges, and batches
+\echo -- arguments that are out of range, hash ranges, and batches
 SELECT call, error_of(call) FROM unnest(ARRAY['snowflake_nextval_homed(''s'', 0, 0)', 'snowflake_nextval_homed(''s'', 0, -1)',
     'snowflake_nextval_homed(''s'', 0, 4097)', 'snowflake_nextval_homed(''s'', 0, 2147483647)',
     'snowflake_nextval_homed(''s'', 0, 129, layout => ''js53'')', 'snowflake_nextval_homed(''s'', 0, 16385, layout => ''sonyflake'')',
@@ -37,7 +37,7 @@ SELECT call, error_of(call) FROM unnest(ARRAY['snowflake_nextval_homed(''s'', 0,
     'snowflake_nextvals_homed(''s'', 0, 2, -1)', 'snowflake_nextvals_homed_in_ranges(''s'', 0, ''{}'', 1)',
     'snowflake_nextvals_homed_in_ranges(''s'', 0, ''{[0,)}'', -1)', 'snowflake_nextvals_homed(''s'', 0, 2, 0)']) AS call;
 
-\echo a null returns null, and so far nothing has been taken
+\echo -- a null returns null, and so far nothing has been taken
 SELECT snowflake_nextval_homed(NULL, 0, 2) IS NULL AS seq,
        snowflake_nextval_homed('s', NULL, 2) IS NULL AS shard_id,
        snowflake_nextval_homed('s', 0, NULL::int) IS NULL AS modulus,
@@ -47,7 +47,7 @@ SELECT snowflake_nextval_homed(NULL, 0, 2) IS NULL AS seq,
 
 SELECT last_value, log_cnt, is_called FROM s;
 
-\echo every shard number of the class has to be owned: here 3, 515, ..., 3587; in ranges, only the shard
+\echo -- every shard number of the class has to be owned: here 3, 515, ..., 3587; in ranges, only the shard
 CREATE FUNCTION errors_under(owned text, OUT one text, OUT is_that_of_a_batch boolean, OUT in_ranges text)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -62,7 +62,7 @@ SELECT string_agg(n::text, ', ') AS list FROM generate_series(3, 3587, 512) AS n
 SELECT owned, e.* FROM unnest(ARRAY['', '0-4095', '5', '0-4095', '3', '0-4095', '0-3586', '0-4095', '0-1538,1540-4095', :'list', '']
 ) AS owned, errors_under(owned) AS e;
 
-\echo USAGE or UPDATE on the sequence is required, and a transaction that may write
+\echo -- USAGE or UPDATE on the sequence is required, and a transaction that may write
 CREATE VIEW calls AS SELECT unnest(ARRAY['snowflake_nextval_homed(''s'', 0, 2)', 'snowflake_nextvals_homed(''s'', 0, 2, 1)',
     'snowflake_nextval_homed_in_ranges(''s'', 0, ''{[0,)}''::int8multirange)']) AS call;
 GRANT SELECT ON calls TO PUBLIC;
@@ -90,7 +90,7 @@ RESET ROLE;
 DROP OWNED BY regress_homed_errors_writer;
 DROP ROLE regress_homed_errors_writer;
 
-\echo a layout has fewer IDs of a home than a server generates, so a call waits for the clock
+\echo -- a layout has fewer IDs of a home than a server generates, so a call waits for the clock
 CREATE SEQUENCE t;
 SET pg_snowflake.max_wait = 0;
 SELECT left(error_of('count(snowflake_nextval_homed(''t'', 4095, 4096)) FROM generate_series(1, 2000)'), 60);

@@ -7,7 +7,7 @@
 CREATE FUNCTION created(name text) RETURNS text LANGUAGE sql AS $$
     SELECT partition FROM snowflake_create_partitions(name::regclass, '1 year', 0) WHERE action = 'created' $$;
 
-\echo a partition is like one that core creates
+\echo -- a partition is like one that core creates
 CREATE ROLE regress_partitions_owner;
 GRANT ALL ON SCHEMA public TO regress_partitions_owner;
 SET default_toast_compression = 'pglz';
@@ -48,7 +48,7 @@ DROP FUNCTION note;
 REVOKE ALL ON SCHEMA public FROM regress_partitions_owner;
 DROP ROLE regress_partitions_owner;
 
-\echo it has the persistence and the replica identity of its table
+\echo -- it has the persistence and the replica identity of its table
 CREATE TABLE d (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE f (LIKE d INCLUDING ALL) PARTITION BY RANGE (id);
 CREATE TABLE n (LIKE d INCLUDING ALL) PARTITION BY RANGE (id);

@@ -31,7 +31,7 @@ BEGIN
     ANALYZE posts;
 END $$;
 
-\echo a range of times is a range of the primary key
+\echo -- a range of times is a range of the primary key
 SET plan_cache_mode = force_generic_plan;
 CALL fill(10000, 'js53');
 PREPARE span (timestamptz, timestamptz) AS SELECT * FROM posts WHERE snowflake_between(id, $1, $2, 'js53');
@@ -43,7 +43,7 @@ SELECT condition, plan_of('SELECT * FROM posts WHERE ' || condition) FROM unnest
 UNION ALL SELECT 'EXECUTE', plan_of('EXECUTE span (''2024-03-01'', ''2024-03-02'')');
 DEALLOCATE span;
 
-\echo an index on a field is used, in its layout alone
+\echo -- an index on a field is used, in its layout alone
 CALL fill(10000, 'postgres');
 CREATE INDEX by_shard ON posts (snowflake_shard_id(id));
 CREATE INDEX by_seq ON posts (snowflake_seq(id, 'twitter'));
@@ -57,7 +57,7 @@ SELECT condition, plan_of('SELECT * FROM posts WHERE ' || condition) FROM unnest
     'snowflake_to_uuid(id) = ''00000000-0000-0000-0000-000000000000''', 'snowflake_shard_id(id, ''twitter'') = 5']) AS condition;
 SELECT count(*) FROM posts WHERE snowflake_shard_id(id) = 5;
 
-\echo the type is planned like a bigint
+\echo -- the type is planned like a bigint
 CREATE TABLE typed AS SELECT id::snowflake FROM posts;
 ALTER TABLE typed ADD CONSTRAINT posts_typed PRIMARY KEY (id);
 ANALYZE typed;
@@ -66,7 +66,7 @@ SELECT condition, plan_of('SELECT * FROM typed WHERE ' || replace(condition, 'ID
     'id >= snowflake_min_id(''2024-12-31'')', 'snowflake_between(id, ''2024-12-30'', ''2024-12-31'')']) AS condition;
 SELECT plan_of('SELECT max(id) FROM typed') ~ '^posts_typed, Index Only Scan Backward' AS max_by_index;
 
-\echo estimates are within a fifth, by either condition
+\echo -- estimates are within a fifth, by either condition
 CALL fill(200000, 'postgres');
 CREATE FUNCTION ratio(condition text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
@@ -89,7 +89,7 @@ ANALYZE posts;
 SELECT spans.*, estimated.* FROM (VALUES (timestamptz '2024-07-01', timestamptz '2024-07-02'), ('2024-12-24', '2024-12-25')
 ) AS spans (since, until), estimated(since, until);
 
-\echo a partition for each month of 2024: where the IDs are, and which partitions are scanned
+\echo -- a partition for each month of 2024: where the IDs are, and which partitions are scanned
 DROP TABLE posts;
 CREATE TABLE posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT format('CREATE TABLE posts_%1$s PARTITION OF posts FOR VALUES FROM (snowflake_min_id(%2$L, %3$L)) TO (snowflake_min_id(%4$L, %3$L))',
@@ -122,7 +122,7 @@ SELECT condition, plan_of('SELECT * FROM ' || condition) FROM unnest(ARRAY[
     'ranged WHERE snowflake_between(id, ''2024-02-03'', ''2024-02-04'')', 'hashed WHERE id = 5', 'hashed WHERE id = ''5''',
     'hashed WHERE id = 1409869991632729716']) AS condition;
 
-\echo a check holds IDs to their shard, and generated columns show their parts
+\echo -- a check holds IDs to their shard, and generated columns show their parts
 CREATE SEQUENCE s;
 CREATE TABLE checked (
     id bigint PRIMARY KEY CHECK (snowflake_shard_id(id, 'twitter') = 5),

@@ -26,7 +26,7 @@ EXCEPTION WHEN OTHERS THEN
         '\d+-\d+-\d+ [\d:.]+\+00( BC)?|[\d.]+ (ms|s|minutes|hours|days) (ahead|behind)', '<time>', 'g');
 END $$;
 
-\echo a repeated claim has the same answer, before and after a renewal
+\echo -- a repeated claim has the same answer, before and after a renewal
 CREATE TABLE first AS SELECT * FROM claim('{4}', 'db-a', 1, NULL, 1);
 SELECT (again.granted, again.starts, again.ends, again.serial) = (first.granted, first.starts, first.ends, first.serial)
 FROM claim('{4}', 'db-a', 1, NULL, 1) AS again, first;
@@ -34,21 +34,21 @@ CREATE TABLE renewed AS SELECT renewed.* FROM first, claim('{4}', 'db-a', 1, ARR
 SELECT (again.granted, again.starts, again.ends, again.serial) = (renewed.granted, renewed.starts, renewed.ends, renewed.serial)
 FROM first, renewed, claim('{4}', 'db-a', 1, ARRAY[first.serial], 2) AS again;
 
-\echo the holder extends its span, and another server is refused with the name of the holder
+\echo -- the holder extends its span, and another server is refused with the name of the holder
 SELECT granted, starts = read_at FROM claim('{5}', 'db-a', 1, NULL, 1);
 SELECT serial, starts, ends FROM snowflake_registry.leases NATURAL JOIN snowflake_registry.shards WHERE shard_id = 5 \gset
 SELECT granted, starts = :'starts', ends > :'ends' FROM claim('{5}', 'db-a', 1, ARRAY[:serial], 2);
 SELECT row_of(5) AS before \gset
 SELECT granted, starts, serial, regexp_replace(reason, ' until 20.*', ' until <time>') FROM claim('{5}', 'db-b', 2, NULL, 3);
-\echo so is a claim with an old serial
+\echo -- so is a claim with an old serial
 SELECT granted, reason FROM claim('{5}', 'db-a', 1, ARRAY[:serial], 4);
 SELECT row_of(5) = :'before', state FROM snowflake_registry.leases WHERE shard_id = 5;
-\echo only the holder with the current serial releases, once
+\echo -- only the holder with the current serial releases, once
 SELECT serial AS current FROM snowflake_registry.shards WHERE shard_id = 5 \gset
 SELECT release(2, 5, :current), release(1, 5, :serial), release(1, 5, NULL), release(1, 6, :current), row_of(5) = :'before', row_of(6);
 SELECT release(1, 5, :current), release(1, 5, :current);
 
-\echo a release lowers the end to the mark, or gives back a span of which nothing was used; the next span begins there, or at the clock
+\echo -- a release lowers the end to the mark, or gives back a span of which nothing was used; the next span begins there, or at the clock
 CREATE FUNCTION released(shard int, mark text, new_end text) RETURNS TABLE (released int, state text, is_end boolean, is_next boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -68,18 +68,18 @@ SELECT mark, released.* FROM (VALUES (10, 'starts + interval ''2 min''', 'starts
     (13, '''-infinity''', 'timestamptz ''2000-01-01'''), (14, 'ends + interval ''1 h''', 'ends'), (15, '''infinity''', 'ends')
 ) AS cases (shard, mark, new_end), released(shard, mark, new_end);
 
-\echo of several shards, those that are free are granted, and each serial is that of its shard
+\echo -- of several shards, those that are free are granted, and each serial is that of its shard
 SELECT granted FROM claim('{21}', 'db-a', 1, NULL, 1);
 CREATE TABLE answers AS SELECT * FROM claim('{22, 21, 20}', 'db-b', 2, NULL, 2);
 SELECT shard_id, granted FROM answers;
 SELECT serial FROM answers WHERE shard_id = 22 \gset
 SELECT shard_id, renewed.starts = old.starts, renewed.starts = old.ends
 FROM claim('{22, 20}', 'db-b', 2, ARRAY[:serial, NULL], 3) AS renewed JOIN answers AS old USING (shard_id) ORDER BY shard_id;
-\echo a shard that nobody had can be reserved
+\echo -- a shard that nobody had can be reserved
 SELECT snowflake_registry.take_over(30, 'db-b') IS NOT NULL;
 SELECT granted FROM claim('{30}', 'db-a', 1, NULL, 1);
 SELECT granted, starts = read_at FROM claim('{30}', 'db-b', 2, NULL, 2);
-\echo a take-over bars the holder, and the span of the new node begins where that of the holder ends
+\echo -- a take-over bars the holder, and the span of the new node begins where that of the holder ends
 SELECT granted FROM claim('{32}', 'db-a', 1, NULL, 1);
 SELECT serial, ends FROM snowflake_registry.leases NATURAL JOIN snowflake_registry.shards WHERE shard_id = 32 \gset
 SELECT snowflake_registry.take_over(32, 'db-b') = :'ends';
@@ -95,11 +95,11 @@ CREATE PROCEDURE an_hour_later(shard int) LANGUAGE sql AS $$
 CALL an_hour_later(32);
 SELECT reason FROM claim('{32}', 'db-c', 3, NULL, 4);
 SELECT granted, starts = read_at FROM claim('{32}', 'db-b', 2, NULL, 4);
-\echo after its end a lease goes to any server, and begins at the clock
+\echo -- after its end a lease goes to any server, and begins at the clock
 CALL an_hour_later(32);
 SELECT state FROM snowflake_registry.leases WHERE shard_id = 32;
 SELECT granted, starts = read_at FROM claim('{32}', 'db-c', 3, NULL, 5);
-\echo a retired node leaves its shard to others when it is released or has ended
+\echo -- a retired node leaves its shard to others when it is released or has ended
 SELECT error_of('SELECT snowflake_registry.retire(''db-e'')');
 SELECT granted FROM claim('{33}', 'db-e', 5, NULL, 5);
 SELECT error_of('SELECT snowflake_registry.retire(''db-e'')');
@@ -110,16 +110,16 @@ SELECT granted, starts = read_at FROM claim('{33}', 'db-f', 6, NULL, 6);
 SELECT left(error_of('SELECT snowflake_registry.retire(''db-f'')'), 29);
 CALL an_hour_later(33);
 SELECT shard_id, free_at <= clock_timestamp() FROM snowflake_registry.retire('db-f');
-\echo one that has taken over leaves it where the span of the holder ends
+\echo -- one that has taken over leaves it where the span of the holder ends
 SELECT ends FROM claim('{34}', 'db-a', 1, NULL, 1) \gset
 SELECT snowflake_registry.take_over(34, 'db-g') = :'ends';
 SELECT shard_id, free_at = :'ends' FROM snowflake_registry.retire('db-g');
 SELECT split_part(reason, ' at 20', 1) FROM claim('{34}', 'db-b', 2, NULL, 2);
-\echo a serial of a shard without a lease shows that the registry has lost leases: the next spans begin when these have ended
+\echo -- a serial of a shard without a lease shows that the registry has lost leases: the next spans begin when these have ended
 SELECT granted, row_of(6) FROM claim('{6}', 'db-a', 1, '{1}', 1);
 SELECT granted, starts > read_at + interval '4 min' FROM claim('{31}', 'db-a', 1, NULL, 1);
 
-\echo a session claims after errors, and in a registry that was created anew or changed, more often than it plans anew for its arguments
+\echo -- a session claims after errors, and in a registry that was created anew or changed, more often than it plans anew for its arguments
 CREATE FUNCTION granted(nonce int) RETURNS bigint LANGUAGE sql AS $$
     SELECT count(*) FILTER (WHERE granted) FROM claim('{40,41}', 'db-a', 1, NULL, nonce) $$;
 \c
@@ -143,14 +143,14 @@ DROP EXTENSION pg_snowflake_registry;
 CREATE EXTENSION pg_snowflake_registry;
 SELECT DISTINCT granted(nonce) FROM generate_series(3, 12) AS nonce;
 
-\echo unusual arguments are taken as they are
+\echo -- unusual arguments are taken as they are
 SELECT count(*), count(*) FILTER (WHERE granted) FROM claim(ARRAY(SELECT generate_series(0, 8191)), 'db-a', 1, NULL, 1);
 SELECT shard_id, granted FROM claim('[7:8]={2147483647, 8192}', 'db-a', 1, NULL, 1);
 SELECT granted FROM claim('{9000}', 'd"b'' \; --', 1, NULL, 1);
 SELECT regexp_replace(reason, ' until 20.*', ' until <time>') FROM claim('{9000}', 'db-b', 2, NULL, 2);
 SELECT release(1, 5, NULL), snowflake_registry.release(uuid(1), NULL, NULL, now());
 
-\echo bad arguments are refused and change nothing
+\echo -- bad arguments are refused and change nothing
 SELECT md5(string_agg(s::text, ',' ORDER BY shard_id)) AS before FROM snowflake_registry.shards AS s \gset
 -- A call with another argument.
 CREATE FUNCTION call(argument text DEFAULT '', other text DEFAULT '') RETURNS text LANGUAGE sql AS $$
@@ -178,7 +178,7 @@ SELECT md5(string_agg(s::text, ',' ORDER BY shard_id)) = :'before' FROM snowflak
 -- half a second is nothing unusual
 SELECT granted FROM snowflake_registry.claim('{9001}', 'db-a', uuid(1), NULL, uuid(1), clock_timestamp() + interval '5 min 0.5 s', '5 min');
 
-\echo a transaction that could miss a lease is refused
+\echo -- a transaction that could miss a lease is refused
 CREATE TABLE calls (n serial, call text);
 INSERT INTO calls (call) VALUES (call()), ('SELECT snowflake_registry.release(uuid(1), ''{5}'', ''{1}'', now())'),
     ('SELECT snowflake_registry.take_over(5, ''db-b'')'), ('SELECT snowflake_registry.retire(''db-b'')');
@@ -192,7 +192,7 @@ BEGIN READ ONLY;
 SELECT error_of(call) FROM calls ORDER BY n;
 COMMIT;
 
-\echo a registry whose schema an ordinary role owns, which could put a table with triggers in place of ours
+\echo -- a registry whose schema an ordinary role owns, which could put a table with triggers in place of ours
 CREATE ROLE regress_registry_claims_mallory;
 CREATE ROLE regress_registry_claims_other SUPERUSER;
 ALTER SCHEMA snowflake_registry OWNER TO regress_registry_claims_mallory;
@@ -203,7 +203,7 @@ ALTER SCHEMA snowflake_registry OWNER TO CURRENT_USER;
 SELECT error_of(call) FROM calls ORDER BY n;
 DROP ROLE regress_registry_claims_mallory, regress_registry_claims_other;
 
-\echo of the numbers of the default layout, the lowest free one is assigned, and to a copy that of the original, in vain
+\echo -- of the numbers of the default layout, the lowest free one is assigned, and to a copy that of the original, in vain
 DROP EXTENSION pg_snowflake_registry;
 CREATE EXTENSION pg_snowflake_registry;
 ALTER TABLE snowflake_registry.shards DISABLE TRIGGER refuse_change;

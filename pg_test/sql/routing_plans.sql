@@ -28,7 +28,7 @@ BEGIN
     END LOOP;
 END $$;
 
-\echo the remainder is the shard modulo the modulus; the hash of any other seed is the one of core
+\echo -- the remainder is the shard modulo the modulus; the hash of any other seed is the one of core
 CREATE FUNCTION remainders(c classes, OUT ids bigint, OUT strangers bigint, OUT in_partition bigint, OUT other_hashes bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -47,7 +47,7 @@ BEGIN
 END $$;
 SELECT class, remainders.* FROM classes AS c, remainders(c) ORDER BY n;
 
-\echo a class takes the layouts whose shard is there; each row is where snowflake_locate() finds it
+\echo -- a class takes the layouts whose shard is there; each row is where snowflake_locate() finds it
 CREATE FUNCTION located(c classes, OUT layouts text, OUT rows bigint, OUT partitions bigint, OUT astray bigint) LANGUAGE plpgsql AS $$
 DECLARE
     preset text;
@@ -87,7 +87,7 @@ CREATE FUNCTION with_ids(c classes, statement text) RETURNS text LANGUAGE sql AS
         'SIX', id_of(c, 6)::text), 'NINE', id_of(c, 9)::text), 'SMALL', id_of(c, 7, 1)::text)
 $$;
 
-\echo each class
+\echo -- each class
 SET plan_cache_mode = force_generic_plan;
 CREATE FUNCTION read_in(c classes, statements text[]) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -106,7 +106,7 @@ SELECT class, read_in(c, ARRAY['SELECT * FROM t WHERE id = FIVE', 'SELECT * FROM
     'SELECT * FROM t WHERE id = SMALL', 'SELECT * FROM t WHERE id IN (FIVE, NINE)', 'SELECT * FROM t WHERE id = (SELECT SIX)',
     'DELETE FROM t WHERE id = SIX', 'EXECUTE one (NINE)', 'EXECUTE of_integer (SMALL)']) FROM classes AS c ORDER BY n;
 
-\echo a snowflake or a domain as the key
+\echo -- a snowflake or a domain as the key
 CREATE DOMAIN post_id AS bigint CHECK (VALUE >= 0);
 CALL partition('of_snowflake', 'id snowflake PRIMARY KEY', 'id snowflake_shard_ops', 4);
 CALL partition('of_post_id', 'id post_id PRIMARY KEY', 'id snowflake_shard_ops', 4);
@@ -120,7 +120,7 @@ SELECT condition, read_by('SELECT * FROM of_snowflake WHERE ' || statement) AS o
 FROM classes AS c, unnest(ARRAY['id = FIVE', 'id = ''FIVE''', 'id IN (FIVE, ANOTHER)', 'id = FIVE::bigint', 'id = SMALL']) AS condition,
     LATERAL (SELECT with_ids(c, condition)) AS s (statement) WHERE n = 1;
 
-\echo posts of 64 shards, and their comments
+\echo -- posts of 64 shards, and their comments
 CALL partition('posts', 'id bigint PRIMARY KEY, body text', 'id snowflake_shard_ops', 4);
 CALL partition('comments', 'post_id bigint NOT NULL, n int', 'post_id snowflake_shard_ops', 4);
 INSERT INTO posts SELECT id_of(c, shard), 'old' FROM classes AS c, generate_series(0, 63) AS shard WHERE n = 1;
@@ -139,7 +139,7 @@ FROM classes AS c, unnest(ARRAY[
     -- a range does not determine the shard
     'id > FIVE']) AS template, LATERAL (SELECT with_ids(c, template)) AS s (statement) WHERE n = 1;
 
-\echo what a statement that writes locks and reads
+\echo -- what a statement that writes locks and reads
 \pset format unaligned
 \pset tuples_only on
 CREATE FUNCTION locked_by(statement text) RETURNS text LANGUAGE plpgsql AS $$
@@ -164,7 +164,7 @@ RETURNING posts.tableoid::regclass;
 \pset format aligned
 \pset tuples_only off
 
-\echo with 500 posts of each shard: arrays, joins and groups, shard by shard
+\echo -- with 500 posts of each shard: arrays, joins and groups, shard by shard
 TRUNCATE posts, comments;
 INSERT INTO posts SELECT id_of(c, shard, 1387263000 + post), 'old'
 FROM classes AS c, generate_series(0, 63) AS shard, generate_series(0, 499) AS post WHERE n = 1;
@@ -206,7 +206,7 @@ SELECT * FROM nodes('SELECT post_id, count(*) FROM comments GROUP BY post_id');
 SELECT count(*), sum(count) FROM (SELECT id, count(*) FROM posts JOIN comments ON post_id = id GROUP BY id) AS groups;
 RESET enable_hashjoin;
 
-\echo wrong use costs speed, and never returns a wrong answer
+\echo -- wrong use costs speed, and never returns a wrong answer
 CREATE VIEW ids AS SELECT shard, id_of(c, shard) AS id FROM classes AS c, generate_series(0, 63) AS shard WHERE n = 1;
 CREATE FUNCTION rows_with(name text, id bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -236,7 +236,7 @@ BEGIN
 END $$;
 SELECT name, joined.* FROM unnest('{two,by1,by2,by3,by4,by5,by6}'::text[]) AS name, joined(name);
 
-\echo in a parallel query, and in a hash index
+\echo -- in a parallel query, and in a hash index
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -255,7 +255,7 @@ SET enable_seqscan = off;
 RESET enable_indexscan;
 SELECT (nodes(format('SELECT * FROM wanted WHERE id = %s', id))).top, rows_with('wanted', id) FROM wanted;
 
-\echo a hash join of bigints stays fast even if core took the hash from a class
+\echo -- a hash join of bigints stays fast even if core took the hash from a class
 -- Joins and aggregates take the hash of the family that core finds first: the one with the lowest OID, which is its own. With one hash
 -- for a whole shard, every row would be compared with every other one, which takes half an hour on a fast machine.
 CREATE TABLE many AS SELECT id_of(c, 5, post) AS id FROM classes AS c, generate_series(1, 500000) AS post WHERE n = 1;
