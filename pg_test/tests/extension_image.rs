@@ -2,7 +2,7 @@
 //! image. The folder is the image that `./dev image` has built and names in `EXTENSION_IMAGE`, an OCI archive, or has the files of the
 //! installation under test.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::installation::{copy_without_extension, has_major, pg_config, run as run_program, temp_dir};
 use pg_snowflake_harness::leases::{Registry, as_node, first_id};
@@ -160,22 +160,4 @@ fn both_extensions_are_updated_in_a_mounted_folder() {
         assert_eq!(printed(&mut client, &version), head());
     }
     assert_eq!(split(take_one(&mut client, "SELECT snowflake_nextval('s', 5)")).shard, 5);
-}
-
-/// Else the other tests would find the extension in the installation.
-#[test]
-fn a_server_without_one_of_the_two_settings_does_not_find_the_mounted_folder() {
-    let Some(mounted) = Mounted::new() else { return };
-    let cluster = mounted.server().start();
-    let mut client = cluster.empty_database("bare");
-    let cases = [
-        ("extension_control_path = '$system'", "0A000", "\"pg_snowflake\" is not available"),
-        ("dynamic_library_path = '$libdir'", "58P01", "pg_snowflake"),
-    ];
-    for (setting, sqlstate, message) in cases {
-        run(&mut client, &format!("RESET ALL; SET {setting}"));
-        let refusal = Refusal { sqlstate, message, hint: "" };
-        assert_refused(&mut client, "CREATE EXTENSION pg_snowflake", refusal);
-    }
-    run(&mut client, "RESET ALL; CREATE EXTENSION pg_snowflake");
 }

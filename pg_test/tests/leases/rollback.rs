@@ -3,7 +3,7 @@
 use super::{GENERATE, LONG, claim, holder, of_lease, registry_on, start, wants_shard_5};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::installation::System;
-use pg_snowflake_harness::leases::{Registry, change_by_hand, first_id, make_registry, restart_worker};
+use pg_snowflake_harness::leases::{Registry, change_by_hand, first_id};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
 use pg_snowflake_harness::{Cluster, Shutdown};
 
@@ -130,30 +130,4 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
     printed(&mut client, "SELECT snowflake_registry.take_over(6, 'db-6')");
     cluster.set_clock(0.0);
     assert_refused(&mut client, end, Refusal { hint: "Correct the registry's clock", ..not_yet });
-}
-
-/// Both clocks are an hour ahead when the server claims the lease, and it uses nothing of the span.
-#[test]
-fn a_span_of_two_wrong_clocks_is_given_back() {
-    let mut registry = Registry::start();
-    registry.move_to({
-        let cluster = Cluster::builder().of_system(System::Registry).without_extension().fake_clock().start();
-        let grants = pg_snowflake_harness::leases::GRANTS;
-        run(&mut make_registry(&cluster), &format!("CREATE ROLE node LOGIN; {grants}"));
-        cluster
-    });
-    registry.cluster.set_clock(3600.0);
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG).fake_clock());
-    server.set_clock(3600.0);
-    restart_worker(&server);
-    let is_ahead = "SELECT starts > clock_timestamp() - interval '5 min' FROM snowflake_lease_status()";
-    wait_for(&mut client, is_ahead, "the lease is in the future");
-
-    registry.cluster.set_clock(0.0);
-    server.set_clock(0.0);
-    run(&mut client, "SELECT pg_reload_conf()");
-
-    let is_now = "SELECT starts < clock_timestamp() FROM snowflake_lease_status()";
-    wait_for(&mut client, is_now, "the lease is in the present");
-    first_id(&mut client, GENERATE);
 }
