@@ -10,9 +10,10 @@ mod ledger;
 use crate::episode::Episode;
 use crate::journal::SHARD;
 use crate::tally::Tally;
-use clients::Clients;
+use clients::Taken;
 use ledger::Ledger;
 use pg_snowflake_harness::ask::printed;
+use pg_snowflake_harness::crew::Crew;
 use pg_snowflake_harness::leases::{Registry, change_by_hand, restart_worker};
 use pg_snowflake_harness::process::Frozen;
 use pg_snowflake_harness::wait::wait_for;
@@ -31,13 +32,14 @@ const ENOUGH: u64 = 1000;
 /// A server that wants the shard, and its clients.
 struct Rival {
     number: u32,
-    clients: Clients,
+    clients: Crew<Taken>,
     cluster: Cluster,
 }
 
 impl Rival {
     fn wait(&self) {
-        self.clients.wait_for_more(ENOUGH);
+        self.clients.wait_until_done(self.clients.done().iter().sum::<u64>() + ENOUGH);
+        assert!(!self.clients.has_ended(), "a client has ended");
     }
 }
 
@@ -73,7 +75,7 @@ impl<'a> Rivalry<'a> {
     fn enter(&mut self, cluster: Cluster) -> Rival {
         let number = self.rivals;
         self.rivals += 1;
-        Rival { number, clients: Clients::start(&cluster, &mut self.episode.rng), cluster }
+        Rival { number, clients: clients::start(&cluster, &mut self.episode.rng), cluster }
     }
 
     /// Has the other server take over from a holder that stops, crashes or pauses, and then comes back.
@@ -96,8 +98,7 @@ impl<'a> Rivalry<'a> {
 
     /// Stops the clients of a server, and then the server.
     fn leave(&mut self, rival: Rival) {
-        let (returned, refused) = rival.clients.stop();
-        self.ledger.enter(rival.number, returned, refused);
+        self.ledger.enter(rival.number, rival.clients.stop());
     }
 
     fn end(mut self, rivals: impl IntoIterator<Item = Rival>) -> Tally {

@@ -33,6 +33,17 @@ pub use tally::Tally;
 use episode::Episode;
 use pg_snowflake_harness::installation;
 
+/// What a fault happens to. Each kind has a table in the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    OfAServer,
+    /// Compared with core's functions.
+    BesideCore,
+    OfTheSqlEdition,
+    /// Which servers share.
+    OfAShard,
+}
+
 /// A fault of a server. docs/proof.md says which IDs are guaranteed despite it.
 pub struct Fault {
     pub name: &'static str,
@@ -93,17 +104,13 @@ impl Fault {
         FAULTS.iter().find(|fault| fault.name == name)
     }
 
-    pub fn is_of_leases(&self) -> bool {
-        self.name.starts_with("lease-")
-    }
-
-    pub fn is_of_the_sql_edition(&self) -> bool {
-        self.name == "managed"
-    }
-
-    /// Whether it compares with core's functions.
-    pub fn is_of_the_oracle(&self) -> bool {
-        self.name == "oracle"
+    pub fn kind(&self) -> Kind {
+        match self.name {
+            "oracle" => Kind::BesideCore,
+            "managed" => Kind::OfTheSqlEdition,
+            name if name.starts_with("lease-") => Kind::OfAShard,
+            _ => Kind::OfAServer,
+        }
     }
 
     /// What the fault needs and this machine lacks, if anything.

@@ -1,7 +1,7 @@
 //! The long form of the campaign. `./dev campaign` builds what it needs and runs it.
 
 use clap::Parser;
-use pg_snowflake_campaign::{FAULTS, Fault, Plan, run};
+use pg_snowflake_campaign::{FAULTS, Fault, Kind, Plan, run};
 use pg_snowflake_harness::record::{circumstances, record};
 use pg_snowflake_harness::top;
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     };
     let faults = match options.fault {
         Some(fault) => vec![fault],
-        None if options.without_leases => FAULTS.iter().filter(|fault| fault.is_of_leases()).collect(),
+        None if options.without_leases => FAULTS.iter().filter(|fault| fault.kind() == Kind::OfAShard).collect(),
         None => FAULTS.iter().collect(),
     };
     let report = run(&Plan {

@@ -1,6 +1,7 @@
 //! The campaign's progress and its final tables.
 
 use crate::Fault;
+use crate::Kind::{self, BesideCore, OfAServer, OfAShard, OfTheSqlEdition};
 use crate::plan::{Outcome, Plan, Turn};
 use crate::tally::Tally;
 use pg_snowflake_harness::installation::{self, left_out};
@@ -11,42 +12,31 @@ use std::time::{Duration, Instant};
 /// How often progress is reported.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-type Column = (&'static str, fn(&Tally) -> u64);
-
-const OF_A_SERVER: [Column; 6] = [
-    ("IDs returned", |tally| tally.returned),
-    ("of these promised", |tally| tally.promised),
-    ("repeats", |tally| tally.repeats),
-    ("out of order", |tally| tally.out_of_order),
-    ("not promised, repeated", |tally| tally.repeats_unpromised),
-    ("refused for the clock", |tally| tally.refused),
+/// The kinds of faults, each with the title of its table.
+const KINDS: [(Kind, &str); 4] = [
+    (OfAServer, "fault"),
+    (BesideCore, "fault, beside core"),
+    (OfTheSqlEdition, "fault, with the SQL edition"),
+    (OfAShard, "fault, of servers that want the same shard"),
 ];
 
-const OF_A_SHARD: [Column; 5] = [
-    ("IDs returned", |tally| tally.returned),
-    ("by all but one server", |tally| tally.by_others),
-    ("repeats", |tally| tally.repeats),
-    ("in ticks of two servers", |tally| tally.in_shared_ticks),
-    ("refused", |tally| tally.refused),
-];
+/// A column of figures: its title, the figure, and whose tables have it.
+type Column = (&'static str, fn(&Tally) -> u64, &'static [Kind]);
 
-const OF_THE_SQL_EDITION: [Column; 8] = [
-    ("IDs returned", |tally| tally.returned),
-    ("of these promised", |tally| tally.promised),
-    ("repeats", |tally| tally.repeats),
-    ("out of order", |tally| tally.out_of_order),
-    ("locks left behind", |tally| tally.locks_left),
-    ("not promised, repeated", |tally| tally.repeats_unpromised),
-    ("refused for the clock", |tally| tally.refused),
-    ("repeats of the PL/pgSQL original", |tally| tally.copied_repeats),
-];
-
-const OF_THE_ORACLE: [Column; 5] = [
-    ("steps", |tally| tally.steps),
-    ("unlike core", |tally| tally.unlike_core),
-    ("IDs returned", |tally| tally.returned),
-    ("of these promised", |tally| tally.promised),
-    ("repeats", |tally| tally.repeats),
+const COLUMNS: [Column; 13] = [
+    ("steps", |tally| tally.steps, &[BesideCore]),
+    ("unlike core", |tally| tally.unlike_core, &[BesideCore]),
+    ("IDs returned", |tally| tally.returned, &[OfAServer, BesideCore, OfTheSqlEdition, OfAShard]),
+    ("by all but one server", |tally| tally.by_others, &[OfAShard]),
+    ("of these promised", |tally| tally.promised, &[OfAServer, BesideCore, OfTheSqlEdition]),
+    ("repeats", |tally| tally.repeats, &[OfAServer, BesideCore, OfTheSqlEdition, OfAShard]),
+    ("out of order", |tally| tally.out_of_order, &[OfAServer, OfTheSqlEdition]),
+    ("in ticks of two servers", |tally| tally.in_shared_ticks, &[OfAShard]),
+    ("locks left behind", |tally| tally.locks_left, &[OfTheSqlEdition]),
+    ("not promised, repeated", |tally| tally.repeats_unpromised, &[OfAServer, OfTheSqlEdition]),
+    ("refused for the clock", |tally| tally.refused, &[OfAServer, OfTheSqlEdition]),
+    ("refused", |tally| tally.refused, &[OfAShard]),
+    ("repeats of the PL/pgSQL original", |tally| tally.copied_repeats, &[OfTheSqlEdition]),
 ];
 
 pub struct Report {
@@ -158,13 +148,13 @@ impl Report {
 
     /// Whether the function that the SQL edition replaces has repeated IDs, wherever it ran. Otherwise the run proves nothing.
     pub fn is_conclusive(&self) -> bool {
-        let mut rows = self.rows.iter().filter(|row| row.fault.is_of_the_sql_edition() && row.done > 0);
+        let mut rows = self.rows.iter().filter(|row| row.fault.kind() == OfTheSqlEdition && row.done > 0);
         rows.all(|row| row.tally.copied_repeats > 0)
     }
 
     fn progress(&self) -> String {
         let rounds: Vec<String> = self.rows.iter().map(|row| format!("{} {}/{}", row.fault.name, row.done, row.wanted)).collect();
-        let total = self.total();
+        let total = total(&self.rows);
         format!(
             "{:4.1} min: {} IDs returned, {} repeats; {}",
             self.started.elapsed().as_secs_f64() / 60.0,
@@ -180,10 +170,6 @@ impl Report {
         installation::next_bindir()
             .filter(|_| is_planned)
             .map_or_else(String::new, |bindir| format!(", upgrades to PostgreSQL {}", installation::major(bindir)))
-    }
-
-    fn total(&self) -> Tally {
-        total(&self.rows)
     }
 }
 
@@ -204,13 +190,11 @@ impl Display for Report {
             self.upgrades(),
             if self.has_leases { "" } else { ", without leases" }
         )?;
-        let (of_a_shard, others): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(|row| row.fault.is_of_leases());
-        let (of_the_sql_edition, others): (Vec<&Row>, Vec<&Row>) = others.into_iter().partition(|row| row.fault.is_of_the_sql_edition());
-        let (of_the_oracle, of_a_server): (Vec<&Row>, Vec<&Row>) = others.into_iter().partition(|row| row.fault.is_of_the_oracle());
-        table(f, "fault", &of_a_server, &OF_A_SERVER)?;
-        table(f, "fault, beside core", &of_the_oracle, &OF_THE_ORACLE)?;
-        table(f, "fault, with the SQL edition", &of_the_sql_edition, &OF_THE_SQL_EDITION)?;
-        table(f, "fault, of servers that want the same shard", &of_a_shard, &OF_A_SHARD)
+        KINDS.into_iter().try_for_each(|(kind, title)| {
+            let rows: Vec<&Row> = self.rows.iter().filter(|row| row.fault.kind() == kind).collect();
+            let columns: Vec<Column> = COLUMNS.into_iter().filter(|(.., kinds)| kinds.contains(&kind)).collect();
+            table(f, title, &rows, &columns)
+        })
     }
 }
 
@@ -218,7 +202,7 @@ fn table(f: &mut Formatter, title: &str, rows: &[&Row], columns: &[Column]) -> f
     if rows.is_empty() {
         return Ok(());
     }
-    let titles: Vec<&str> = columns.iter().map(|&(title, _)| title).collect();
+    let titles: Vec<&str> = columns.iter().map(|&(title, ..)| title).collect();
     writeln!(f, "\n| {title} | times | {} |", titles.join(" | "))?;
     writeln!(f, "| --- |{}", " --: |".repeat(1 + columns.len()))?;
     for row in rows {
@@ -233,7 +217,7 @@ fn table(f: &mut Formatter, title: &str, rows: &[&Row], columns: &[Column]) -> f
 }
 
 fn line(f: &mut Formatter, title: &str, times: &str, tally: &Tally, columns: &[Column]) -> fmt::Result {
-    let figures = columns.iter().map(|(_, figure)| thousands(figure(tally) as i64));
+    let figures = columns.iter().map(|(_, figure, _)| thousands(figure(tally) as i64));
     writeln!(f, "| {title} | {times} | {} |", figures.collect::<Vec<_>>().join(" | "))
 }
 
@@ -244,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_run_in_which_the_replaced_function_repeats_no_id_proves_nothing() {
-        let fault = FAULTS.iter().find(|fault| fault.is_of_the_sql_edition()).unwrap();
+        let fault = FAULTS.iter().find(|fault| fault.kind() == OfTheSqlEdition).unwrap();
         let (seed, first_episode, has_leases) = (0, 0, true);
         let plan = Plan { faults: vec![(fault, 3)], seed, first_episode, has_leases, budget: None, at_a_time: 1 };
         let mut report = Report::begin(&plan);

@@ -77,9 +77,14 @@ impl PrivatePostgres {
         step(&format!("getting the packages of PostgreSQL {major} from Debian"));
         fs::create_dir_all(&packages).map_err(about(&packages))?;
         let apt = Apt::of_suites(folder.join("apt"), &self.mirror, &self.suites)?;
-        let server = ["", "client-", "server-dev-"].map(|part| format!("postgresql-{part}{major}"));
-        let wanted =
-            with_libraries(server.into(), |packages| output(apt.command("apt-cache").args(["depends", "--important"]).args(packages)))?;
+        let (mut wanted, mut new) = (Vec::new(), ["", "client-", "server-dev-"].map(|part| format!("postgresql-{part}{major}")).to_vec());
+        while !new.is_empty() {
+            let said = output(apt.command("apt-cache").args(["depends", "--important"]).args(&new))?;
+            wanted.append(&mut new);
+            new = libraries_in(&said).map(str::to_owned).filter(|name| !wanted.contains(name)).collect();
+            new.sort_unstable();
+            new.dedup();
+        }
         execute(apt.command("apt-get").arg("download").args(wanted).current_dir(&packages))?;
         if find(&packages, &["-name", "libc6_*.deb"])?.is_empty() {
             return Err(format!("the packages of PostgreSQL {major} came without their libraries"));
@@ -164,19 +169,6 @@ impl Apt {
     }
 }
 
-/// Packages and the libraries that they need, as `apt-cache depends` says.
-fn with_libraries(packages: Vec<String>, depends: impl Fn(&[String]) -> Result<String>) -> Result<Vec<String>> {
-    let (mut known, mut new) = (Vec::new(), packages);
-    while !new.is_empty() {
-        let said = depends(&new)?;
-        known.append(&mut new);
-        new = libraries_in(&said).map(str::to_owned).filter(|name| !known.contains(name)).collect();
-        new.sort_unstable();
-        new.dedup();
-    }
-    Ok(known)
-}
-
 /// The libraries in an answer of `apt-cache depends`. The other dependencies are not needed: nobody maintains this server as
 /// a service, and it compiles no queries.
 fn libraries_in(depends: &str) -> impl Iterator<Item = &str> {
@@ -207,7 +199,7 @@ fn find(folder: &Path, which: &[&str]) -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{libraries_in, names_libraries, with_libraries};
+    use super::{libraries_in, names_libraries};
     use std::path::Path;
 
     #[test]
@@ -228,22 +220,6 @@ postgresql-19
 ";
         let libraries: Vec<&str> = libraries_in(depends).collect();
         assert_eq!(libraries, ["libpre1", "libalternative1", "libc6", "zlib1g"]);
-    }
-
-    #[test]
-    fn the_libraries_of_libraries_are_found_once_each() {
-        let depends = |packages: &[String]| {
-            let of_one = |package: &String| match package.as_str() {
-                "postgresql" => "  Depends: libpq5\n  Depends: libc6\n",
-                "libpq5" => "  Depends: libssl3\n  Depends: libgcc-s1\n",
-                "libc6" => "  Depends: libgcc-s1\n",
-                "libgcc-s1" | "libssl3" => "  Depends: libc6\n",
-                other => panic!("asked for {other}"),
-            };
-            Ok(packages.iter().map(of_one).collect())
-        };
-        let found = with_libraries(vec!["postgresql".to_owned()], depends).unwrap();
-        assert_eq!(found, ["postgresql", "libc6", "libpq5", "libgcc-s1", "libssl3"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
 use postgres::{Client, Config, Error, NoTls};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -40,65 +40,42 @@ pub struct Returned {
     pub sequence: u32,
 }
 
-/// The clients of one server. They connect again when they lose it.
-pub struct Clients {
-    counts: Arc<Counts>,
-    crew: Crew<Vec<Returned>>,
-}
-
+/// What a client got.
 #[derive(Default)]
-struct Counts {
-    refused: AtomicU64,
-    sessions: AtomicU32,
+pub struct Taken {
+    pub returned: Vec<Returned>,
+    pub refused: u64,
 }
 
-impl Clients {
-    /// On a server with the sequences of [`prepare`].
-    pub fn start(cluster: &Cluster, rng: &mut Rng) -> Self {
-        let counts = Arc::<Counts>::default();
-        let worker = |_| {
-            let worker = Worker {
-                config: cluster.config("postgres", "postgres"),
-                rng: rng.fork(),
-                counts: Arc::clone(&counts),
-                returned: Vec::new(),
-            };
-            |place: &Place| worker.work(place)
-        };
-        let crew = Crew::start((0..CLIENTS).map(worker).collect());
-        Clients { counts, crew }
-    }
-
-    /// Waits until the server has returned this many more IDs.
-    pub fn wait_for_more(&self, ids: u64) {
-        self.crew.wait_until_done(self.crew.done().iter().sum::<u64>() + ids);
-        assert!(!self.crew.has_ended(), "a client has ended");
-    }
-
-    /// Lets each finish its call, and returns what they got and how many calls were refused.
-    pub fn stop(self) -> (Vec<Returned>, u64) {
-        let returned = self.crew.stop().into_iter().flatten().collect();
-        (returned, self.counts.refused.load(Ordering::Relaxed))
-    }
+/// Starts the clients of one server, with the sequences of [`prepare`]. They connect again when they lose it.
+pub fn start(cluster: &Cluster, rng: &mut Rng) -> Crew<Taken> {
+    let sessions = Arc::<AtomicU32>::default();
+    let worker = |_| {
+        let config = cluster.config("postgres", "postgres");
+        let worker = Worker { config, rng: rng.fork(), sessions: Arc::clone(&sessions), taken: Taken::default() };
+        |place: &Place| worker.work(place)
+    };
+    Crew::start((0..CLIENTS).map(worker).collect())
 }
 
 struct Worker {
     config: Config,
     rng: Rng,
-    counts: Arc<Counts>,
-    returned: Vec<Returned>,
+    /// How many the server has had.
+    sessions: Arc<AtomicU32>,
+    taken: Taken,
 }
 
 impl Worker {
-    fn work(mut self, place: &Place) -> Vec<Returned> {
+    fn work(mut self, place: &Place) -> Taken {
         while !place.must_stop() {
             if let Ok(client) = self.config.connect(NoTls)
                 && let Err(error) = self.use_session(client, place)
             {
                 match error.code().map(SqlState::code) {
                     // The server is a standby.
-                    Some("25006") => self.enter_refusal(),
-                    _ if is_refusal(&error) => self.enter_refusal(),
+                    Some("25006") => self.taken.refused += 1,
+                    _ if is_refusal(&error) => self.taken.refused += 1,
                     // It is gone, or going.
                     Some("57P01" | "57P02" | "57P03") | None => {}
                     _ => panic!("{error:?}"),
@@ -106,21 +83,21 @@ impl Worker {
             }
             sleep(Duration::from_millis(20));
         }
-        self.returned
+        self.taken
     }
 
     /// Takes IDs until the session is lost. Few refusals end it, so that it keeps the counters that it has cached.
     fn use_session(&mut self, mut client: Client, place: &Place) -> Result<(), Error> {
         // Temporary sequences of two sessions are two sequences.
-        let own = SHARED.len() as u32 + self.counts.sessions.fetch_add(1, Ordering::Relaxed);
+        let own = SHARED.len() as u32 + self.sessions.fetch_add(1, Ordering::Relaxed);
         client.batch_execute("CREATE TEMPORARY SEQUENCE own")?;
         while !place.must_stop() {
-            let before = self.returned.len();
+            let before = self.taken.returned.len();
             let outcome = self.take_some(&mut client, own);
-            place.has_done((self.returned.len() - before) as u64);
+            place.has_done((self.taken.returned.len() - before) as u64);
             match outcome {
                 Err(error) if is_refusal(&error) && self.rng.u8(0..8) > 0 => {
-                    self.enter_refusal();
+                    self.taken.refused += 1;
                     client.batch_execute("ROLLBACK")?;
                     sleep(Duration::from_millis(20));
                 }
@@ -129,10 +106,6 @@ impl Worker {
             sleep(Duration::from_millis(self.rng.u64(0..3)));
         }
         Ok(())
-    }
-
-    fn enter_refusal(&self) {
-        self.counts.refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Takes some IDs: usually a few, sometimes those of several ticks.
@@ -171,7 +144,7 @@ impl Worker {
         let parameters: [&dyn ToSql; 0] = [];
         let mut rows = client.query_raw(query, parameters)?;
         while let Some(row) = rows.next()? {
-            self.returned.push(Returned { id: row.get(0), sequence });
+            self.taken.returned.push(Returned { id: row.get(0), sequence });
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Finds IDs that two servers have returned, or one server twice.
 
 use crate::journal::SHARD;
-use crate::leases::clients::Returned;
+use crate::leases::clients::{Returned, Taken};
 use crate::tally::Tally;
 use pg_snowflake_harness::id::split;
 
@@ -22,13 +22,16 @@ struct Entry {
 
 impl Ledger {
     /// Enters what all clients of a server got, and how many of their calls were refused.
-    pub fn enter(&mut self, server: u32, returned: Vec<Returned>, refused: u64) {
-        self.most_of_a_server = self.most_of_a_server.max(returned.len());
-        self.entries.extend(returned.into_iter().map(|Returned { id, sequence }| {
-            assert_eq!(split(id).shard, SHARD, "{id}");
-            Entry { id, server, sequence }
-        }));
-        self.refused += refused;
+    pub fn enter(&mut self, server: u32, clients: Vec<Taken>) {
+        let before = self.entries.len();
+        for Taken { returned, refused } in clients {
+            self.entries.extend(returned.into_iter().map(|Returned { id, sequence }| {
+                assert_eq!(split(id).shard, SHARD, "{id}");
+                Entry { id, server, sequence }
+            }));
+            self.refused += refused;
+        }
+        self.most_of_a_server = self.most_of_a_server.max(self.entries.len() - before);
     }
 
     pub fn tally(mut self) -> Tally {
@@ -59,7 +62,7 @@ fn is_repeat(pair: &&[Entry]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pg_snowflake_harness::id::{Fields, compose};
+    use pg_snowflake_harness::id::{EPOCH_MS, Fields, compose};
 
     fn id(unix_ms: i64, seq: i64) -> i64 {
         compose(Fields { unix_ms, shard: SHARD, seq })
@@ -70,14 +73,14 @@ mod tests {
         let mut ledger = Ledger::default();
         for (server, ids) in (0..).zip(servers) {
             let returned = ids.iter().map(|&id| Returned { id, sequence: 0 }).collect();
-            ledger.enter(server, returned, 1);
+            ledger.enter(server, vec![Taken { returned, refused: 1 }]);
         }
         ledger.tally()
     }
 
     #[test]
     fn an_id_of_two_servers_is_a_repeat() {
-        let (one, two) = (id(pg_snowflake_harness::id::EPOCH_MS, 1), id(pg_snowflake_harness::id::EPOCH_MS + 1, 1));
+        let (one, two) = (id(EPOCH_MS, 1), id(EPOCH_MS + 1, 1));
         let tally = tally(&[&[one, two], &[two]]);
         assert_eq!((tally.returned, tally.by_others, tally.refused), (3, 1, 2));
         assert_eq!((tally.repeats, tally.in_shared_ticks), (1, 2));
@@ -86,17 +89,17 @@ mod tests {
 
     #[test]
     fn servers_with_different_ids_in_a_tick_are_noticed() {
-        let tally = tally(&[&[id(pg_snowflake_harness::id::EPOCH_MS, 1)], &[id(pg_snowflake_harness::id::EPOCH_MS, 2)]]);
+        let tally = tally(&[&[id(EPOCH_MS, 1)], &[id(EPOCH_MS, 2)]]);
         assert_eq!((tally.repeats, tally.in_shared_ticks), (0, 2));
         assert!(!tally.is_sound());
     }
 
     #[test]
     fn two_sequences_of_one_server_may_return_the_same_id() {
-        let id = id(pg_snowflake_harness::id::EPOCH_MS, 1);
+        let id = id(EPOCH_MS, 1);
         let from = |sequence| Returned { id, sequence };
         let mut ledger = Ledger::default();
-        ledger.enter(0, vec![from(0), from(1), from(1)], 0);
+        ledger.enter(0, vec![Taken { returned: vec![from(0), from(1), from(1)], refused: 0 }]);
         assert_eq!(ledger.tally().repeats, 1);
     }
 }
