@@ -1,23 +1,11 @@
 -- A text that is not a layout is refused with what is allowed.
 
 \set ECHO none
-\pset format unaligned
-\pset tuples_only on
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 SET timezone = 'UTC';
 
-CREATE FUNCTION error_of(layout text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    PERFORM layout::snowflake_layout;
-    RETURN 'none';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(' | ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, ''));
-END $$;
-
-SELECT error_of(layout) FROM unnest(ARRAY[
+SELECT error_of(format('SELECT %L::snowflake_layout', layout)) FROM unnest(ARRAY[
     -- neither a preset nor a specification
     'instagramm', 'Twitter', '',
     -- a part is missing
@@ -39,7 +27,7 @@ SELECT error_of(layout) FROM unnest(ARRAY[
     -- other parts
     'time:41 shard:13 seq:10 worker:1 epoch:2024-01-01 unit:1ms', 'time:41 shard seq:10 epoch:2024-01-01 unit:1ms']) AS layout;
 
-\echo an epoch is in the future until it is past
-SELECT replace(error_of(format('time:40 shard:5 seq:5 epoch:%s unit:1s', epoch)), epoch, '<epoch>')
+\echo -- an epoch is in the future until it is past
+SELECT replace(error_of(format('SELECT ''time:40 shard:5 seq:5 epoch:%s unit:1s''::snowflake_layout', epoch)), epoch, '<epoch>')
 FROM unnest(ARRAY['1 hour', '-1 hour']::interval[]) AS ahead,
     LATERAL (SELECT to_char(clock_timestamp() + ahead, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS e (epoch);

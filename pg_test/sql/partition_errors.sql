@@ -1,8 +1,8 @@
 -- What snowflake_create_partitions() and snowflake_drop_partitions() refuse, at any time of the clock.
 
 \set ECHO none
-\pset format unaligned
-\pset tuples_only on
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 SET timezone = 'UTC';
 SET intervalstyle = 'postgres';
 
@@ -34,44 +34,32 @@ CREATE TABLE either_p20200601 PARTITION OF either
 CREATE TABLE relations_before (relname name);
 INSERT INTO relations_before SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace;
 
-CREATE FUNCTION error_of(call text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE 'SELECT snowflake_' || call;
-    RETURN 'none';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(' | ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, ''));
-END $$;
-
-\echo tables that are not partitioned by a range of their IDs
-SELECT "table", error_of(format('create_partitions(%s, ''1 day'')', "table")) FROM unnest(ARRAY['NULL', '999999', '''plain''', '''v''',
+\echo -- tables that are not partitioned by a range of their IDs
+SELECT "table", error_of(format('SELECT snowflake_create_partitions(%s, ''1 day'')', "table")) FROM unnest(ARRAY['NULL', '999999', '''plain''', '''v''',
     '''by_date''', '''by_two''', '''by_expression''', '''by_int''', '''by_list''', '''by_hash''', '''in_reverse''']) AS "table";
-\echo steps
-SELECT arguments, error_of(format('create_partitions(''posts'', %s)', arguments))
+\echo -- steps
+SELECT arguments, error_of(format('SELECT snowflake_create_partitions(''posts'', %s)', arguments))
 FROM unnest(ARRAY['NULL', '''1 day'', NULL', '''59 minutes''',
     '''5 hours''', '''0''', '''-1 day''', '''1 day 1 hour''', '''101 years''', '''1 day'', -1', '''1 day'', 1001']) AS arguments;
-\echo removal
-SELECT arguments, error_of(format('drop_partitions(%s)', arguments)) FROM unnest(ARRAY['NULL, ''1 day''', '''of_postgres'', NULL',
+\echo -- removal
+SELECT arguments, error_of(format('SELECT snowflake_drop_partitions(%s)', arguments)) FROM unnest(ARRAY['NULL, ''1 day''', '''of_postgres'', NULL',
     '''of_postgres'', ''1 day'', NULL', '''plain'', ''1 day''', '''of_postgres'', ''0''', '''of_postgres'', ''-1 day''',
     '''of_postgres'', ''2 months -1 day''', '''of_postgres'', ''100000 years''']) AS arguments;
-\echo a layout that is not that of the default
-SELECT call, error_of(call) FROM unnest(ARRAY['drop_partitions(''of_postgres'', ''1 month'', false, ''instagram'')',
+\echo -- a layout that is not that of the default
+SELECT call, error_of('SELECT snowflake_' || call) FROM unnest(ARRAY['drop_partitions(''of_postgres'', ''1 month'', false, ''instagram'')',
     'create_partitions(''of_postgres'', ''1 month'', 1, ''js53'')', 'drop_partitions(''either'', ''1 month'')',
     'drop_partitions(''either'', ''1 month'', false, ''js53'')', 'create_partitions(''either'', ''1 month'', 1, ''instagram'')']) AS call;
-\echo transactions
+\echo -- transactions
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT error_of('create_partitions(''posts'', ''1 day'')');
+SELECT error_of('SELECT snowflake_create_partitions(''posts'', ''1 day'')');
 ROLLBACK;
 BEGIN READ ONLY;
-SELECT error_of('create_partitions(''posts'', ''1 day'')');
+SELECT error_of('SELECT snowflake_create_partitions(''posts'', ''1 day'')');
 ROLLBACK;
 
-\echo created or removed
+\echo -- created or removed
 SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace EXCEPT SELECT relname FROM relations_before;
 SELECT relname FROM relations_before EXCEPT SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace;
 
-\echo one of the layouts of the default
+\echo -- one of the layouts of the default
 SELECT action, count(*) FROM snowflake_create_partitions('either', '1 month', 1, 'js53') GROUP BY action ORDER BY action;
