@@ -1,12 +1,12 @@
 -- The fields of an ID, and IDs from their fields.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
---
--- IDs that others have published together with their fields; a null is not published
---
+\echo -- IDs that others have published together with their fields; a null is not published
 SELECT layout, id, d.created_at, d.shard_id, d.seq,
        d.created_at::text LIKE at || '%' AND d.shard_id = coalesce(shard, d.shard_id)
            AND d.seq = coalesce(p.seq, d.seq) AS as_published
@@ -49,9 +49,7 @@ FROM (VALUES
 ) AS p (n, id, layout, at, shard, seq), snowflake_decode(id, layout::snowflake_layout) AS d
 ORDER BY n \g (tuples_only=off format=aligned)
 
---
--- The first and the last ID that is not negative, and those around a tick
---
+\echo -- the first and the last ID that is not negative, and those around a tick
 SELECT layout, id, d.*, snowflake_shard_id(id, layout) AS shard_id_alone
 FROM (VALUES
     (1, snowflake_layout 'postgres', 0),
@@ -67,16 +65,12 @@ FROM (VALUES
 ) AS ids (n, layout, id), snowflake_decode(id, layout) AS d
 ORDER BY n \g (tuples_only=off format=aligned)
 
--- in a layout of 64 bits, the sign bit is the highest bit of the time
+\echo -- in a layout of 64 bits, the sign bit is the highest bit of the time
 SELECT d.*, extract(epoch FROM created_at) * 1000 = 1314220021721 + (1::bigint << 41) - 1 AS is_last_tick,
        snowflake_shard_id(-1, 'instagram') AS shard_id_alone
 FROM snowflake_decode(-1, 'instagram') AS d \g (tuples_only=off)
 
---
--- Searching by time
---
-
--- the smallest ID of an instant: rounded up to a tick, and clamped to the layout's life
+\echo -- the smallest ID of an instant: rounded up to a tick, and clamped to the life of the layout
 SELECT at, layout, snowflake_min_id(at, layout) AS id, snowflake_min_id(at, layout) = expected AS as_expected
 FROM (VALUES
     -- at the beginning of a tick, before it, and after it
@@ -106,8 +100,7 @@ FROM (VALUES
 ) AS cases (n, at, layout, expected)
 ORDER BY n \g (tuples_only=off format=aligned)
 
--- a range includes its start and excludes its end: the last ID of the tick before noon, the first and the last of noon's, and the
--- first of the next
+\echo -- a range includes its start and excludes its end: the last ID of the tick before noon, the first and the last of noon, the next
 CREATE TABLE around AS
 SELECT n, id
 FROM snowflake_min_id('2024-01-01 12:00:00Z') AS first,
@@ -129,7 +122,7 @@ FROM ranges, around, snowflake_created_at(id) AS t
 GROUP BY ranges.n, since, until ORDER BY ranges.n \g (tuples_only=off format=aligned)
 DROP TABLE around, ranges;
 
--- the last ID of each preset, and the instant after it; the highest bigint is the only ID that is before no instant
+\echo -- the last ID of each preset, and the instant after it; the highest bigint is the only ID that is before no instant
 SELECT name, last_id, snowflake_created_at(last_id, layout) >= ends_at - unit AS is_last_tick,
        snowflake_between(last_id, ends_at - unit, 'infinity', layout) AS is_between,
        snowflake_between(last_id - 1, ends_at - unit, 'infinity', layout) AS is_previous_between
@@ -137,75 +130,39 @@ FROM (SELECT *, name::snowflake_layout AS layout FROM snowflake_layouts) AS l,
     LATERAL (SELECT max(snowflake_encode(ends_at - interval '1 us', shard::int, ((1::bigint << seq_bits) - 1)::int, layout)) AS last_id
              FROM unnest(ARRAY[0, shards - 1]) AS shards (shard)) AS last \g (tuples_only=off format=aligned)
 
---
--- A null returns null
---
-SELECT call FROM (VALUES
-    ('snowflake_decode(NULL)', snowflake_decode(NULL) IS NULL),
-    ('snowflake_decode(1, NULL)', snowflake_decode(1, NULL) IS NULL),
-    ('snowflake_created_at(NULL)', snowflake_created_at(NULL) IS NULL),
-    ('snowflake_shard_id(NULL)', snowflake_shard_id(NULL) IS NULL),
-    ('snowflake_shard_id(1, NULL)', snowflake_shard_id(1, NULL) IS NULL),
-    ('snowflake_seq(NULL)', snowflake_seq(NULL) IS NULL),
-    ('snowflake_encode(NULL, 1, 1)', snowflake_encode(NULL, 1, 1) IS NULL),
-    ('snowflake_encode(now(), NULL, 1)', snowflake_encode(now(), NULL, 1) IS NULL),
-    ('snowflake_encode(now(), 1, 1, NULL)', snowflake_encode(now(), 1, 1, NULL) IS NULL),
-    ('snowflake_min_id(NULL)', snowflake_min_id(NULL) IS NULL),
-    ('snowflake_between(NULL, now(), now())', snowflake_between(NULL, now(), now()) IS NULL),
-    ('snowflake_between(1, NULL, now())', snowflake_between(1, NULL, now()) IS NULL),
-    ('snowflake_between(snowflake_min_id(now()), now(), NULL)', snowflake_between(snowflake_min_id(now()), now(), NULL) IS NULL),
-    ('snowflake_between(1, now(), now(), NULL)', snowflake_between(1, now(), now(), NULL) IS NULL),
-    ('snowflake_explain(NULL)', snowflake_explain(NULL) IS NULL),
-    ('snowflake_to_base32(NULL)', snowflake_to_base32(NULL) IS NULL),
-    ('snowflake_from_base32(NULL)', snowflake_from_base32(NULL) IS NULL),
-    ('snowflake_to_uuid(1, NULL)', snowflake_to_uuid(1, NULL) IS NULL),
-    ('snowflake_from_uuid(NULL)', snowflake_from_uuid(NULL) IS NULL),
-    ('snowflake_layout_info(NULL)', snowflake_layout_info(NULL) IS NULL),
-    ('NULL::snowflake_layout', NULL::snowflake_layout IS NULL),
-    ('NULL::snowflake_layout = ''twitter''', (NULL::snowflake_layout = 'twitter') IS NULL)
-) AS calls (call, is_null)
-WHERE is_null;
+\echo -- a null returns null: the calls, and those that do not
+CREATE FUNCTION is_null(call text, OUT is_null boolean) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('SELECT (%s) IS NULL', call) INTO is_null;
+END $$;
+SELECT count(*), array_agg(call) FILTER (WHERE NOT is_null(call)) FROM unnest(ARRAY[
+    $$snowflake_decode(NULL)$$, $$snowflake_decode(1, NULL)$$, $$snowflake_created_at(NULL)$$, $$snowflake_shard_id(NULL)$$,
+    $$snowflake_shard_id(1, NULL)$$, $$snowflake_seq(NULL)$$, $$snowflake_encode(NULL, 1, 1)$$, $$snowflake_encode(now(), NULL, 1)$$,
+    $$snowflake_encode(now(), 1, 1, NULL)$$, $$snowflake_min_id(NULL)$$, $$snowflake_between(NULL, now(), now())$$,
+    $$snowflake_between(1, NULL, now())$$, $$snowflake_between(snowflake_min_id(now()), now(), NULL)$$,
+    $$snowflake_between(1, now(), now(), NULL)$$, $$snowflake_explain(NULL)$$, $$snowflake_to_base32(NULL)$$,
+    $$snowflake_from_base32(NULL)$$, $$snowflake_to_uuid(1, NULL)$$, $$snowflake_from_uuid(NULL)$$, $$snowflake_layout_info(NULL)$$,
+    $$NULL::snowflake_layout$$, $$NULL::snowflake_layout = 'twitter'$$]) AS call;
 
---
--- A value outside the layout, and what is allowed
---
-SELECT snowflake_decode(-1);
-\echo :SQLSTATE
-SELECT snowflake_decode(-1, 'twitter');
-\echo :SQLSTATE
-SELECT snowflake_created_at(9007199254740992, 'js53');
-\echo :SQLSTATE
-SELECT snowflake_shard_id(-1, 'sonyflake');
-\echo :SQLSTATE
-SELECT snowflake_seq(-1, 'pgedge');
-\echo :SQLSTATE
-SELECT snowflake_explain(-1, 'js53');
-\echo :SQLSTATE
-SELECT snowflake_to_uuid(-1, 'twitter');
-\echo :SQLSTATE
-SELECT snowflake_decode(2, 'time:1 shard:0 seq:0 epoch:2024-01-01 unit:1s');
-\echo :SQLSTATE
-SELECT snowflake_encode('2009-12-31 23:59:59.999999Z', 5, 1);
-\echo :SQLSTATE
-SELECT snowflake_encode('2079-09-07 15:47:35.552Z', 5, 1);
-\echo :SQLSTATE
-SELECT snowflake_encode('2046-06-27 17:00:49.497Z', 5, 1, 'instagram');
-\echo :SQLSTATE
-SELECT snowflake_encode('6429-10-17 02:45:55.328Z', 0, 1, 'mastodon');
-\echo :SQLSTATE
-SELECT snowflake_encode('infinity', 0, 0, 'time:48 shard:0 seq:0 epoch:2024-01-01 unit:1s');
-\echo :SQLSTATE
-SELECT snowflake_encode('infinity', 5, 1);
-\echo :SQLSTATE
-SELECT snowflake_encode('-infinity', 5, 1);
-\echo :SQLSTATE
-SELECT snowflake_encode('2024-01-01', 4096, 1);
-\echo :SQLSTATE
-SELECT snowflake_encode('2024-01-01', -1, 1);
-\echo :SQLSTATE
-SELECT snowflake_encode('2024-01-01', 1, 0, 'mastodon');
-\echo :SQLSTATE
-SELECT snowflake_encode('2024-01-01', 5, 1024);
-\echo :SQLSTATE
-SELECT snowflake_encode('2024-01-01', 5, -1);
-\echo :SQLSTATE
+\echo -- a value outside the layout
+SELECT call, error_of('SELECT ' || call) FROM unnest(ARRAY[
+    $$snowflake_decode(-1)$$,
+    $$snowflake_decode(-1, 'twitter')$$,
+    $$snowflake_created_at(9007199254740992, 'js53')$$,
+    $$snowflake_shard_id(-1, 'sonyflake')$$,
+    $$snowflake_seq(-1, 'pgedge')$$,
+    $$snowflake_explain(-1, 'js53')$$,
+    $$snowflake_to_uuid(-1, 'twitter')$$,
+    $$snowflake_decode(2, 'time:1 shard:0 seq:0 epoch:2024-01-01 unit:1s')$$,
+    $$snowflake_encode('2009-12-31 23:59:59.999999Z', 5, 1)$$,
+    $$snowflake_encode('2079-09-07 15:47:35.552Z', 5, 1)$$,
+    $$snowflake_encode('2046-06-27 17:00:49.497Z', 5, 1, 'instagram')$$,
+    $$snowflake_encode('6429-10-17 02:45:55.328Z', 0, 1, 'mastodon')$$,
+    $$snowflake_encode('infinity', 0, 0, 'time:48 shard:0 seq:0 epoch:2024-01-01 unit:1s')$$,
+    $$snowflake_encode('infinity', 5, 1)$$,
+    $$snowflake_encode('-infinity', 5, 1)$$,
+    $$snowflake_encode('2024-01-01', 4096, 1)$$,
+    $$snowflake_encode('2024-01-01', -1, 1)$$,
+    $$snowflake_encode('2024-01-01', 1, 0, 'mastodon')$$,
+    $$snowflake_encode('2024-01-01', 5, 1024)$$,
+    $$snowflake_encode('2024-01-01', 5, -1)$$]) AS call;

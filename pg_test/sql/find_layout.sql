@@ -1,7 +1,7 @@
 -- The layouts of copies of Instagram's function, as public repositories have them, and of the presets, are found from the times of
 -- the rows.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+\set ECHO none
 -- A number from 0 to 1 that looks random.
 CREATE FUNCTION part(n bigint, seed bigint) RETURNS float8 LANGUAGE sql AS $$ SELECT (n * seed * 40503 + seed) % 1000003 / 1000003.0 $$;
 
@@ -35,7 +35,7 @@ SELECT copy('01 the original, shard 1', 1314220021721, 23, '{1}', 10, 1024),
        copy('11 seconds', 1420070400000, 31, '{7}', 16, 65536, 1000000),
        copy('12 three shards', 1420070400000, 23, '{3,4,900}', 10, 1024),
        copy('13 no modulo', 1314220021721, 23, '{1}', 10, 1::bigint << 40, first => 700),
-       copy('14 the counter has not begun again', 1420070400000, 22, '{5}', 12, 4096, first => 0) \g (tuples_only=off)
+       copy('14 the counter has not begun again', 1420070400000, 22, '{5}', 12, 4096, first => 0) \g /dev/null
 
 -- Counters that do not rise by one: of a sequence that other tables use, of CACHE 50 in three sessions, and of ten rows that somebody picked.
 INSERT INTO copied
@@ -48,6 +48,7 @@ UNION ALL
 SELECT '17 ten rows of the original', ((us / 1000 - 1314220021721) << 23) | (5 << 10) | (part(n, 31) * 1023)::int, created_at
 FROM times(3000, 100) WHERE n % 300 = 7;
 
+-- The tables above are also read by a test of the JavaScript module, which runs this script up to the next one.
 CREATE TABLE rows (id bigint PRIMARY KEY, created_at timestamptz);
 CREATE FUNCTION found(copy text, OUT layout snowflake_layout, OUT compared int, OUT fitting_percent int, OUT shards int[], OUT doubt text)
 LANGUAGE plpgsql AS $$
@@ -57,13 +58,12 @@ BEGIN
     SELECT f.layout, f.compared, round(100.0 * f.fitting / f.compared), f.shards, f.doubt
     INTO layout, compared, fitting_percent, shards, doubt FROM snowflake_find_layout('rows', 'id', 'created_at') AS f;
 END $$;
-\x on
-SELECT copy, (found(copy)).* FROM (SELECT DISTINCT copy FROM copied ORDER BY copy) AS copies;
-\x off
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
+\echo -- copies of the function
+SELECT copy, (found(copy)).* FROM (SELECT DISTINCT copy FROM copied ORDER BY copy) AS copies \g (tuples_only=off)
 
---
--- Every preset, from rows that it has made
---
+\echo -- every preset, from rows that it has made
 SELECT name, f.layout = name::snowflake_layout AS found, f.shards, f.doubt
 FROM snowflake_layouts AS preset,
     LATERAL (SELECT array_agg(snowflake_encode('epoch'::timestamptz + us * interval '1 us', (3 % preset.shards)::int, n % (1 << seq_bits), name::snowflake_layout)) AS ids,
@@ -71,9 +71,7 @@ FROM snowflake_layouts AS preset,
              FROM times(6000, 100)) AS rows,
     LATERAL snowflake_find_layout(ids, times) AS f \g (tuples_only=off format=aligned)
 
---
--- The rows that do not fit, and the conversion
---
+\echo -- the rows that do not fit, and the conversion
 TRUNCATE rows;
 INSERT INTO rows SELECT id, CASE WHEN n % 500 = 0 THEN created_at + interval '1 hour' ELSE created_at END
 FROM (SELECT n, ((us / 1000 - 1495331934000) << 23) | (2 << 10) | (n % 1024) AS id, 'epoch'::timestamptz + interval '1 us' * us AS created_at
@@ -81,7 +79,7 @@ FROM (SELECT n, ((us / 1000 - 1495331934000) << 23) | (2 << 10) | (n % 1024) AS 
 SELECT layout, compared, fitting, shards, doubt, (SELECT array_agg(id & 1023) FROM unnest(misfits) AS id) AS seq_of_misfits, conversion
 FROM snowflake_find_layout('rows', 'id', 'created_at') \g (tuples_only=off)
 
--- What cannot be converted: a materialized view, a partition, a child, a generated column
+\echo -- what cannot be converted: a materialized view, a partition, a child, a generated column
 CREATE MATERIALIZED VIEW seen AS SELECT id, created_at FROM rows;
 CREATE TABLE parent (LIKE rows) PARTITION BY HASH (id);
 CREATE TABLE partition PARTITION OF parent FOR VALUES WITH (MODULUS 1, REMAINDER 0);
@@ -95,25 +93,24 @@ FROM unnest('{rows,seen,parent,partition,child,generated}'::regclass[]) AS name;
 DROP TABLE child;
 DROP MATERIALIZED VIEW seen;
 
--- Another unit is possible, so the column is not converted.
+\echo -- another unit is possible, so the column is not converted
 TRUNCATE rows;
 INSERT INTO rows SELECT snowflake_encode(at, 5, n % 1024, 'instagram'), at
 FROM (SELECT n, '2026-01-01 00:00+00'::timestamptz + n * interval '20 ms' AS at FROM generate_series(1, 3000) AS n) AS t;
 SELECT layout, doubt, conversion FROM snowflake_find_layout('rows', 'id', 'created_at') \g (tuples_only=off)
---
--- Errors
---
-SELECT * FROM snowflake_find_layout('rows', 'id', 'nothing');
-SELECT * FROM snowflake_find_layout('copied', 'copy', 'created_at');
-SELECT * FROM snowflake_find_layout('rows', 'id', 'id');
-SELECT * FROM snowflake_find_layout('snowflake_layouts', 'name', 'epoch');
-SELECT * FROM snowflake_find_layout('nothing', 'id', 'created_at');
-SELECT * FROM snowflake_find_layout(0, 'id', 'created_at');
-SELECT * FROM snowflake_find_layout('{1,2}'::bigint[], ARRAY[now()]);
-SELECT * FROM snowflake_find_layout('{1,2}'::bigint[], ARRAY[now(), now()]);
-SELECT * FROM snowflake_find_layout('{1,2,3}'::bigint[], ARRAY[now(), now(), now()]);
-SELECT * FROM snowflake_find_layout('{1,2,3}'::bigint[], ARRAY[now(), 'infinity', NULL]);
-SELECT * FROM snowflake_find_layout(array_fill(1::bigint, '{201001}'), array_fill(now(), '{201001}'));
+\echo -- errors
+SELECT error_of('SELECT * FROM ' || call) FROM unnest(ARRAY[
+    $$snowflake_find_layout('rows', 'id', 'nothing')$$,
+    $$snowflake_find_layout('copied', 'copy', 'created_at')$$,
+    $$snowflake_find_layout('rows', 'id', 'id')$$,
+    $$snowflake_find_layout('snowflake_layouts', 'name', 'epoch')$$,
+    $$snowflake_find_layout('nothing', 'id', 'created_at')$$,
+    $$snowflake_find_layout(0, 'id', 'created_at')$$,
+    $$snowflake_find_layout('{1,2}'::bigint[], ARRAY[now()])$$,
+    $$snowflake_find_layout('{1,2}'::bigint[], ARRAY[now(), now()])$$,
+    $$snowflake_find_layout('{1,2,3}'::bigint[], ARRAY[now(), now(), now()])$$,
+    $$snowflake_find_layout('{1,2,3}'::bigint[], ARRAY[now(), 'infinity', NULL])$$,
+    $$snowflake_find_layout(array_fill(1::bigint, '{201001}'), array_fill(now(), '{201001}'))$$]) AS call;
 TRUNCATE rows;
 INSERT INTO rows SELECT (part(n, 17) * 9e18)::bigint, '2026-01-01Z'::timestamptz + n * interval '1 hour' FROM generate_series(1, 1000) AS n;
 SELECT * FROM snowflake_find_layout('rows', 'id', 'created_at');
