@@ -1,40 +1,23 @@
 -- The fences: pg_snowflake.owned_shards and pg_snowflake.allowed_hosts.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 CREATE SEQUENCE s;
 SELECT snowflake_shard_id(snowflake_nextval('s', 5));
 
---
--- Values. The message is core's, the detail and the hint are ours.
---
-
--- shown as it was set
-\pset format unaligned
-\pset tuples_only on
+\echo -- a value is shown as it was set
 SELECT set_config('pg_snowflake.owned_shards', value, true) FROM unnest('{"",5," 300, 0-127 ",0-2147483647}'::text[]) AS value;
 SELECT set_config('pg_snowflake.allowed_hosts', value, true) FROM unnest('{"","db-1, DB_2,db-3.example.com"}'::text[]) AS value;
 
--- invalid ones are refused, also for the configuration file
-CREATE FUNCTION error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'none';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(' | ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, ''));
-END $$;
+\echo -- an invalid one is refused, also for the configuration file: the message is that of core, the detail and the hint are ours
 SELECT error_of(format('SET pg_snowflake.%s = %L', setting, value))
 FROM (VALUES ('owned_shards', '{five,5;6,-5,5-,6-5,2147483648," ","5,","5,,6"}'::text[]),
     ('allowed_hosts', '{" ","db 7",db-1;db-2,*,",db-1"}')) AS settings (setting, values), unnest(values) AS value;
-\pset format aligned
-\pset tuples_only off
-ALTER SYSTEM SET pg_snowflake.owned_shards = '5;6'; \echo :LAST_ERROR_SQLSTATE
-ALTER SYSTEM SET pg_snowflake.allowed_hosts = '*'; \echo :LAST_ERROR_SQLSTATE
+ALTER SYSTEM SET pg_snowflake.owned_shards = '5;6'; \echo :SQLSTATE
+ALTER SYSTEM SET pg_snowflake.allowed_hosts = '*'; \echo :SQLSTATE
 
--- an error repeats only the beginning of a long value, except for core's message
+\echo -- the detail of an error repeats only the beginning of a long value
 CREATE FUNCTION length_of_detail(setting text, value text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     detail text;
@@ -49,22 +32,18 @@ SELECT setting, part, length_of_detail('pg_snowflake.' || setting, repeat(part, 
 FROM (VALUES ('owned_shards'), ('allowed_hosts')) AS s (setting), (VALUES ('a '), ('1'), ('-')) AS v (part)
 ORDER BY setting, part COLLATE "C" \g (tuples_only=off format=aligned)
 
---
--- A shard that is not owned
---
+\echo -- a shard that is not owned
 SET pg_snowflake.owned_shards = '5';
-
 -- a refusal takes nothing
 SELECT concat_ws(' ', last_value, log_cnt, is_called) AS before FROM s \gset
-SELECT snowflake_nextval('s', 6); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_nextvals('s', 6, 10); \echo :LAST_ERROR_SQLSTATE
+SELECT error_of('SELECT ' || call) FROM unnest(ARRAY[$$snowflake_nextval('s', 6)$$, $$snowflake_nextvals('s', 6, 10)$$]) AS call;
 SELECT concat_ws(' ', last_value, log_cnt, is_called) = :'before' AS is_unchanged FROM s;
 SELECT snowflake_shard_id(snowflake_nextval('s', 5));
 
--- a layout without a shard field generates IDs for shard 0
-SELECT snowflake_nextval('s', 0, 'mastodon'); \echo :LAST_ERROR_SQLSTATE
+\echo -- a layout without a shard field generates IDs for shard 0
+SELECT error_of($$SELECT snowflake_nextval('s', 0, 'mastodon')$$);
 
--- by a literal, by the setting and as a batch: the shards of the IDs, or the errors
+\echo -- by a literal, by the setting and as a batch: the shards of the IDs, or the errors
 CREATE FUNCTION shards_of(owned text, shard int, layout snowflake_layout DEFAULT 'postgres') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     call text;
@@ -93,7 +72,7 @@ GROUP BY n, owned ORDER BY n;
 SELECT string_agg(name, ' ') AS layouts, shards_of('5', 6, name::snowflake_layout) AS error
 FROM snowflake_layouts WHERE shards > 6 GROUP BY error;
 
--- the one in force is the one that is shown, in a transaction too
+\echo -- the one in force is the one that is shown, in a transaction too
 CREATE FUNCTION in_force() RETURNS text LANGUAGE sql AS $$
     SELECT current_setting('pg_snowflake.owned_shards') || ': ' || string_agg(shards_of(NULL, shard), ' | ')
     FROM unnest('{5,6}'::int[]) AS shard
@@ -116,41 +95,25 @@ RESET pg_snowflake.owned_shards;
 SELECT in_force();
 SET pg_snowflake.owned_shards = '5';
 
--- Raises the error of a statement, with another word for the name of the database in its hint.
-CREATE PROCEDURE without_database(statement text) LANGUAGE plpgsql AS $$
-DECLARE
-    code text;
-    message text;
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RAISE EXCEPTION USING ERRCODE = code, MESSAGE = message, DETAIL = detail,
-        HINT = replace(hint, quote_ident(current_database()), '<database>');
-END $$;
-\set SHOW_CONTEXT never
-
--- a column is not converted
+\echo -- a column is not converted
 CREATE TABLE posts (id serial);
-SELECT snowflake_convert_column('posts', 'id', 6); \echo :LAST_ERROR_SQLSTATE
+SELECT error_of($$SELECT snowflake_convert_column('posts', 'id', 6)$$);
 SET pg_snowflake.shard_id = 6;
-CALL without_database($$SELECT snowflake_convert_column('posts', 'id')$$); \echo :LAST_ERROR_SQLSTATE
+SELECT replace(error_of($$SELECT snowflake_convert_column('posts', 'id')$$), quote_ident(current_database()), '<database>');
 RESET pg_snowflake.shard_id;
 SELECT snowflake_convert_column('posts', 'id', 5);
 INSERT INTO posts DEFAULT VALUES RETURNING snowflake_shard_id(id);
 DROP TABLE posts;
 RESET pg_snowflake.owned_shards;
 
--- IDs that are cached are not returned either
+\echo -- IDs that are cached are not returned either
 CREATE SEQUENCE cached CACHE 1000;
 SELECT snowflake_shard_id(snowflake_nextval('cached', 6));
 SET pg_snowflake.owned_shards = '5';
-SELECT snowflake_nextval('cached', 6); \echo :LAST_ERROR_SQLSTATE
+SELECT error_of($$SELECT snowflake_nextval('cached', 6)$$);
 RESET pg_snowflake.owned_shards;
 
--- the error repeats only the beginning of a long list, and a command without it does not look complete
+\echo -- the error repeats only the beginning of a long list, and a command without it does not look complete
 CREATE FUNCTION error_under(setting text, list text, OUT detail_is_short boolean, OUT hint_is_short boolean, OUT hint_has_list boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -167,26 +130,19 @@ END $$;
 SELECT list, error_under.* FROM (VALUES ('owned_shards', '5'), ('allowed_hosts', 'db-1')) AS lists (setting, list),
     error_under('pg_snowflake.' || setting, list || repeat(', ' || list, 10000)) \g (tuples_only=off format=aligned)
 
---
--- A CHECK refuses rows of other shards, but not older small IDs
---
+\echo -- a CHECK refuses rows of other shards, but not older small IDs
 CREATE TABLE posts (id bigint PRIMARY KEY);
 INSERT INTO posts SELECT generate_series(1, 1000);
 ALTER TABLE posts ADD CONSTRAINT posts_id_is_of_shard_5
     CHECK (id < snowflake_min_id('2012-01-01 00:00+00') OR snowflake_shard_id(id) = 5);
 INSERT INTO posts SELECT snowflake_nextval('s', 5);
 UPDATE posts SET id = id + 1000000 WHERE id = 7;
-\set VERBOSITY sqlstate
-INSERT INTO posts SELECT snowflake_nextval('s', 6);
-SELECT :'LAST_ERROR_MESSAGE' LIKE '%posts_id_is_of_shard_5%' AS names_it;
-\set VERBOSITY default
+SELECT split_part(error_of($$INSERT INTO posts SELECT snowflake_nextval('s', 6)$$), ' | ', 1);
 
---
--- A value that was set before the library was loaded
---
+\echo -- a value that was set before the library was loaded
 \c -
 SET pg_snowflake.owned_shards = '5-';
-SELECT snowflake_nextval('s', 5); \echo :LAST_ERROR_SQLSTATE
+SELECT error_of($$SELECT snowflake_nextval('s', 5)$$);
 \c -
 SET pg_snowflake.allowed_hosts = 'db 7';
-SELECT snowflake_nextval('s', 5); \echo :LAST_ERROR_SQLSTATE
+SELECT error_of($$SELECT snowflake_nextval('s', 5)$$);
