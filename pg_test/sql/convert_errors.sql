@@ -1,6 +1,8 @@
 -- What snowflake_convert_column() refuses.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 CREATE TABLE posts (id serial PRIMARY KEY, body text, gone int, twice int GENERATED ALWAYS AS (7 * 2) STORED);
 ALTER TABLE posts DROP COLUMN gone;
 INSERT INTO posts (body) VALUES ('old');
@@ -46,22 +48,11 @@ CREATE TABLE near (id bigint PRIMARY KEY);
 CREATE TABLE of_near (near_id int REFERENCES near);
 CREATE FOREIGN TABLE of_near_too () INHERITS (of_near) SERVER elsewhere;
 
--- Raises the error of a statement, with other words for what varies: the name of the database and the next ID.
-CREATE PROCEDURE with_fixed_words(statement text) LANGUAGE plpgsql AS $$
-DECLARE
-    code text;
-    message text;
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RAISE EXCEPTION USING ERRCODE = code, MESSAGE = message,
-        DETAIL = regexp_replace(detail, 'would be about \d{19}\.', 'would be about <ID>.'),
-        HINT = replace(hint, quote_ident(current_database()), '<database>');
-END $$;
-\set SHOW_CONTEXT never
+-- The error of a conversion, with other words for what varies: the name of the database and the next ID.
+CREATE FUNCTION refusal(arguments text) RETURNS text LANGUAGE sql AS $$
+    SELECT regexp_replace(replace(error_of('SELECT snowflake_convert_column(' || arguments || ')'), quote_ident(current_database()), '<database>'),
+                          'would be about \d{19}\.', 'would be about <ID>.')
+$$;
 
 -- All that a conversion changes, to compare before and after.
 CREATE VIEW state (kind, object, name, properties) AS
@@ -77,92 +68,43 @@ UNION ALL SELECT 'last value', sequencename::text, '', last_value::text FROM pg_
 CREATE TABLE state_before (kind text, object text, name text, properties text);
 INSERT INTO state_before SELECT * FROM state;
 
---
--- Arguments
---
+\echo -- arguments
+SELECT refusal(arguments) FROM unnest(ARRAY[
+    $$NULL, 'id', 5$$, $$'posts', NULL, 5$$, $$'posts', 'id', 5, 'twitter', NULL$$, $$'posts', 'id'$$, $$'posts', 'id', 4096$$,
+    $$'posts', 'id', -1$$, $$'posts', 'id', 0, 'mastodon', true$$, $$99999::oid, 'id', 5$$, $$'posts', 'nope', 5$$, $$'posts', 'ID', 5$$,
+    $$'posts', '........pg.dropped.3........', 5$$]) AS arguments;
 
-SELECT snowflake_convert_column(NULL, 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', NULL, 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', 'id', 5, 'twitter', NULL); \echo :LAST_ERROR_SQLSTATE
-CALL with_fixed_words($$SELECT snowflake_convert_column('posts', 'id')$$); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', 'id', 4096); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', 'id', -1); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', 'id', 0, 'mastodon', true); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column(99999::oid, 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', 'nope', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', 'ID', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', '........pg.dropped.3........', 5); \echo :LAST_ERROR_SQLSTATE
+\echo -- columns that cannot have generated IDs
+SELECT refusal(arguments) FROM unnest(ARRAY[
+    $$'posts', 'ctid', 5$$, $$'posts', 'body', 5$$, $$'uuids', 'id', 5$$, $$'smalls', 'id', 5$$, $$'posts', 'twice', 5$$,
+    $$'seen', 'id', 5$$, $$'kept', 'id', 5$$, $$'remote', 'id', 5$$, $$'s', 'last_value', 5$$, $$'pair', 'id', 5$$,
+    $$'posts_pkey', 'id', 5$$, $$'part', 'id', 5$$, $$'child', 'id', 5$$]) AS arguments;
 
---
--- Columns that cannot have generated IDs
---
-SELECT snowflake_convert_column('posts', 'ctid', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', 'body', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('uuids', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('smalls', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts', 'twice', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('seen', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('kept', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('remote', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('s', 'last_value', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('pair', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('posts_pkey', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('part', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('child', 'id', 5); \echo :LAST_ERROR_SQLSTATE
+\echo -- what prevents a conversion: a column that references it, values, the sequence, constraints (core checks the one of a domain), rows
+\echo -- on other servers, and what depends on the type of the column
+SELECT refusal(format('%L, ''id'', 5', name)) FROM unnest(
+    '{referred,wide,shared,sharing,apart,bounded,lows,far,near,by_id,computed,seen_from,blocked}'::text[]) AS name;
 
---
--- What prevents a conversion
---
-
--- a column that references it cannot hold its IDs
-SELECT snowflake_convert_column('referred', 'id', 5); \echo :LAST_ERROR_SQLSTATE
--- values
-CALL with_fixed_words($$SELECT snowflake_convert_column('wide', 'id', 5)$$); \echo :LAST_ERROR_SQLSTATE
--- the sequence
-SELECT snowflake_convert_column('shared', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('sharing', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('apart', 'id', 5); \echo :LAST_ERROR_SQLSTATE
--- constraints; the one of a domain is checked by core
-CALL with_fixed_words($$SELECT snowflake_convert_column('bounded', 'id', 5)$$); \echo :LAST_ERROR_SQLSTATE
-\set VERBOSITY sqlstate
-SELECT snowflake_convert_column('lows', 'id', 5);
-\set VERBOSITY default
--- rows on other servers
-SELECT snowflake_convert_column('far', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('near', 'id', 5); \echo :LAST_ERROR_SQLSTATE
--- what depends on the type of the column
-SELECT snowflake_convert_column('by_id', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('computed', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('seen_from', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_convert_column('blocked', 'id', 5); \echo :LAST_ERROR_SQLSTATE
-
---
--- Transactions
---
+\echo -- transactions: read only, with another isolation level, and with a cursor that reads the table, which core refuses
 BEGIN READ ONLY;
-SELECT snowflake_convert_column('posts', 'id', 5); \echo :LAST_ERROR_SQLSTATE
+SELECT refusal($$'posts', 'id', 5$$);
 ROLLBACK;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT snowflake_convert_column('posts', 'id', 5); \echo :LAST_ERROR_SQLSTATE
+SELECT refusal($$'posts', 'id', 5$$);
 ROLLBACK;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
-SELECT snowflake_convert_column('posts', 'id', 5); \echo :LAST_ERROR_SQLSTATE
+SELECT refusal($$'posts', 'id', 5$$);
 ROLLBACK;
--- core refuses a table that the transaction is reading
 BEGIN;
 DECLARE c CURSOR FOR SELECT * FROM posts;
-\set VERBOSITY sqlstate
-SELECT snowflake_convert_column('posts', 'id', 5);
-\set VERBOSITY default
+SELECT split_part(refusal($$'posts', 'id', 5$$), ' ', 1);
 ROLLBACK;
 
--- nothing has changed
-SELECT kind, count(*) > 0 AS compared FROM state_before GROUP BY kind ORDER BY kind;
-(TABLE state EXCEPT TABLE state_before) UNION ALL (TABLE state_before EXCEPT TABLE state) \g (tuples_only=off footer=on)
+\echo -- nothing has changed: what is compared, and the differences
+SELECT string_agg(DISTINCT kind, ', ' ORDER BY kind) FROM state_before;
+(TABLE state EXCEPT TABLE state_before) UNION ALL (TABLE state_before EXCEPT TABLE state);
 
---
--- Without what has depended on it, the column is converted
---
+\echo -- without what has depended on it, the column is converted
 BEGIN;
 DROP VIEW on_blocked;
 DROP FUNCTION count_blocked();
