@@ -1,6 +1,8 @@
 -- IDs of another layout than that of the default are noticed by the view of columns.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 SET timezone = 'UTC';
 
 -- The function that Instagram published: IDs of its layout, from a sequence that holds a plain count.
@@ -18,9 +20,7 @@ END $$;
 CREATE VIEW errors AS
 SELECT table_name, substring(error, 'newest ID is probably of layout "\w+"') AS error FROM snowflake_columns ORDER BY table_name::text;
 
---
--- The IDs of every other preset are reported, unless the default is of their layout
---
+\echo -- the IDs of every other preset are reported, unless the default is of their layout
 -- Every preset but the default one, with a shard that it has, and a table `of_PRESET` with 1,000 IDs of it.
 CREATE TABLE presets AS
 SELECT name AS preset, CASE shards WHEN 1 THEN 0 ELSE 5 END AS shard FROM snowflake_layouts WHERE name <> 'postgres';
@@ -44,31 +44,25 @@ SELECT preset, substring(reported(preset, shard, 'postgres'), 'newest ID is prob
 FROM presets \g (tuples_only=off format=aligned)
 SELECT format('DROP TABLE of_%s', preset) FROM presets \gexec
 
---
--- Before the default has generated an ID, and after
---
+\echo -- before the default has generated an ID, and after
 CREATE SEQUENCE photos_id_seq;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq', 5), n int);
 INSERT INTO photos (n) SELECT generate_series(1, 1000);
 ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5);
-SELECT * FROM errors;
--- the whole error, whose ID and times vary
+\echo -- the whole error, whose ID and times vary
 SELECT regexp_replace(replace(error, (SELECT max(id) FROM photos)::text, 'NEWEST'),
                       '\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00)', 'TIME', 'g') AS error
 FROM snowflake_columns;
 ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5, 'instagram');
-SELECT * FROM errors;
+SELECT 'a default of its layout', error FROM errors;
 INSERT INTO photos DEFAULT VALUES;
-SELECT * FROM errors;
--- the IDs of the wrong layout are below the others
+SELECT 'that has generated', error FROM errors;
 ALTER SEQUENCE photos_id_seq RESTART;
 ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5);
 INSERT INTO photos DEFAULT VALUES;
-SELECT * FROM errors;
+SELECT 'IDs of the wrong layout, below the others', error FROM errors;
 
---
--- It is read from an index of all rows that begins with the column
---
+\echo -- it is read from an index of all rows that begins with the column
 ALTER TABLE photos DROP CONSTRAINT photos_pkey;
 ALTER TABLE photos ALTER id DROP NOT NULL;
 CREATE FUNCTION is_read(indexes text) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -101,47 +95,41 @@ SELECT index, is_read(index) FROM (VALUES
 DROP TABLE photos;
 DROP SEQUENCE photos_id_seq;
 
---
--- An idle column is not reported if its sequence generated the IDs
---
+\echo -- an idle column is not reported if its sequence generated the IDs
 -- IDs of the layout postgres of 350 days ago read as those of now in twitter.
 CREATE SEQUENCE idle_id_seq;
 CREATE TABLE idle (id bigint PRIMARY KEY);
 INSERT INTO idle SELECT snowflake_encode(now() - interval '350 days', 5, n) FROM generate_series(1, 10) AS n;
 ALTER TABLE idle ALTER id SET DEFAULT snowflake_nextval('idle_id_seq', 5);
-SELECT * FROM errors;
+SELECT 'another sequence', error FROM errors;
 SELECT setval('idle_id_seq', (SELECT max(id) >> 12 FROM idle)) AS newest \gset
-SELECT * FROM errors;
+SELECT 'its sequence', error FROM errors;
 DROP TABLE idle;
 
---
--- Odd rows above those that the default has generated cause no error of the column
---
+\echo -- odd rows above those that the default has generated cause no error of the column
 CREATE SEQUENCE events_id_seq;
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_nextval('events_id_seq', 5), n int);
 INSERT INTO events SELECT snowflake_encode(now() + interval '2 years', 5, 0);
-SELECT 'one row' AS rows, * FROM errors \g (tuples_only=off)
+SELECT 'one row', error FROM errors;
 INSERT INTO events (n) SELECT generate_series(1, 20);
-SELECT 'one of 21' AS rows, * FROM errors \g (tuples_only=off)
+SELECT 'one of 21', error FROM errors;
 INSERT INTO events SELECT snowflake_encode(now() + interval '2 years', 5, n) FROM generate_series(1, 1000) AS n;
-SELECT 'one thousand' AS rows, * FROM errors \g (tuples_only=off)
--- before it has generated any, most of the newest rows count
+SELECT 'one thousand', error FROM errors;
+-- Before it has generated any, most of the newest rows count.
 ALTER SEQUENCE events_id_seq RESTART;
-SELECT 'one thousand, and an unused sequence' AS rows, * FROM errors \g (tuples_only=off)
+SELECT 'one thousand, and an unused sequence', error FROM errors;
 DELETE FROM events WHERE id > snowflake_min_id(now() + interval '1 day') AND snowflake_seq(id) >= 9;
-SELECT '9 of 29, behind many rows that are deleted' AS rows, * FROM errors \g (tuples_only=off)
+SELECT '9 of 29, behind many rows that are deleted', error FROM errors;
 TRUNCATE events;
 INSERT INTO events SELECT snowflake_encode(now() + interval '2 years', 5, n) FROM generate_series(1, 9) AS n;
 INSERT INTO events SELECT snowflake_encode(now() - interval '1 hour', 5, n) FROM generate_series(1, 8) AS n;
-SELECT '9 of 17, and an unused sequence' AS rows, * FROM errors \g (tuples_only=off)
+SELECT '9 of 17, and an unused sequence', error FROM errors;
 INSERT INTO events SELECT snowflake_encode(now() - interval '1 hour', 5, n) FROM generate_series(9, 20) AS n;
-SELECT '9 of 29, and an unused sequence' AS rows, * FROM errors \g (tuples_only=off)
+SELECT '9 of 29, and an unused sequence', error FROM errors;
 DROP TABLE events;
 DROP SEQUENCE events_id_seq;
 
---
--- A partitioned table is reported once
---
+\echo -- a partitioned table is reported once
 CREATE SEQUENCE s;
 CREATE TABLE by_id (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)) PARTITION BY RANGE (id);
 CREATE TABLE old PARTITION OF by_id FOR VALUES FROM (0) TO (1000000000000000000);
@@ -157,9 +145,7 @@ INSERT INTO by_hash SELECT id FROM by_id;
 SELECT * FROM errors;
 DROP TABLE by_id, by_hash;
 
---
--- Nobody sees the IDs of a column that they may not read
---
+\echo -- nobody sees the IDs of a column that they may not read
 CREATE ROLE regress_wrong_layout_eve;
 CREATE ROLE regress_wrong_layout_boss SUPERUSER;
 CREATE FUNCTION who_sees(OUT eve boolean, OUT boss boolean) LANGUAGE plpgsql AS $$
@@ -174,28 +160,27 @@ CREATE SEQUENCE photos_id_seq;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq', 5), n int);
 INSERT INTO photos (n) SELECT generate_series(1, 1000);
 ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5);
-SELECT 'nothing granted' AS granted, * FROM who_sees() \g (tuples_only=off)
+SELECT 'nothing granted', * FROM who_sees();
 GRANT SELECT (n) ON photos TO regress_wrong_layout_eve;
-SELECT 'another column' AS granted, * FROM who_sees() \g (tuples_only=off)
+SELECT 'another column', * FROM who_sees();
 GRANT SELECT (id) ON photos TO regress_wrong_layout_eve;
-SELECT 'the column, whose IDs the sequence may explain' AS granted, * FROM who_sees() \g (tuples_only=off)
+SELECT 'the column, whose IDs the sequence may explain', * FROM who_sees();
 GRANT SELECT ON SEQUENCE photos_id_seq TO regress_wrong_layout_eve;
-SELECT 'the column and the sequence' AS granted, * FROM who_sees() \g (tuples_only=off)
+SELECT 'the column and the sequence', * FROM who_sees();
 CREATE SCHEMA hidden;
 ALTER TABLE photos SET SCHEMA hidden;
-SELECT 'but another schema' AS granted, * FROM who_sees() \g (tuples_only=off)
+SELECT 'but another schema', * FROM who_sees();
 GRANT USAGE ON SCHEMA hidden TO regress_wrong_layout_eve;
-SELECT 'the schema' AS granted, * FROM who_sees() \g (tuples_only=off)
+SELECT 'the schema', * FROM who_sees();
 ALTER TABLE hidden.photos ENABLE ROW LEVEL SECURITY;
 CREATE POLICY p ON hidden.photos USING (true);
-SELECT 'but row security' AS granted, * FROM who_sees() \g (tuples_only=off)
-DROP SCHEMA hidden CASCADE;
+SELECT 'but row security', * FROM who_sees();
+DROP TABLE hidden.photos;
+DROP SCHEMA hidden;
 DROP SEQUENCE photos_id_seq;
 DROP ROLE regress_wrong_layout_eve, regress_wrong_layout_boss;
 
---
--- No function of the table's owner is called, as a trap for whoever reads the view
---
+\echo -- no function of the owner of a table is called, as a trap for whoever reads the view
 CREATE ROLE regress_wrong_layout_owner;
 GRANT CREATE ON SCHEMA public TO regress_wrong_layout_owner;
 SET SESSION AUTHORIZATION regress_wrong_layout_owner;

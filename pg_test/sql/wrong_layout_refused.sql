@@ -1,8 +1,10 @@
 -- A conversion and new partitions notice IDs of another layout.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 SET timezone = 'UTC';
--- a conversion needs it
+-- A conversion needs it.
 SET default_transaction_isolation = 'read committed';
 
 -- The function that Instagram published: IDs of its layout, from a sequence that holds a plain count.
@@ -17,30 +19,21 @@ BEGIN
     RETURN (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
 END $$;
 
--- The error of a statement about a table. Its newest ID and the times vary.
-CREATE FUNCTION error_of(statement text, table_name regclass) RETURNS text LANGUAGE plpgsql AS $$
+-- The error of a statement about a table. Its newest ID, the next one and the times vary.
+CREATE FUNCTION refusal(statement text, table_name regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    detail text;
-    hint text;
     newest text;
 BEGIN
-    EXECUTE statement;
-    RETURN 'none';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
     EXECUTE format('SELECT max(id) FROM %s', table_name) INTO newest;
-    detail := regexp_replace(replace(detail, newest, 'NEWEST'), '\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00)', 'TIME', 'g');
-    RETURN concat_ws(E'\n', 'ERROR:  ' || SQLSTATE || ': ' || SQLERRM,
-                     'DETAIL:  ' || nullif(detail, ''), 'HINT:  ' || nullif(hint, ''));
+    RETURN regexp_replace(regexp_replace(replace(error_of(statement), newest, 'NEWEST'), '\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00)', 'TIME', 'g'),
+                          'about \d+', 'about NEXT');
 END $$;
 
---
--- The IDs of every other preset convert only with their layout
---
+\echo -- the IDs of every other preset convert only with their layout
 CREATE SEQUENCE photos_id_seq;
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq', 5), n int);
 INSERT INTO photos (n) SELECT generate_series(1, 1000);
-SELECT error_of($$SELECT snowflake_convert_column('photos', 'id', 5)$$, 'photos') AS error;
+SELECT refusal($$SELECT snowflake_convert_column('photos', 'id', 5)$$, 'photos');
 SELECT max(id) AS last FROM photos \gset
 SELECT snowflake_convert_column('photos', 'id', 5, layout => 'instagram');
 INSERT INTO photos DEFAULT VALUES RETURNING id > :last AS is_above, snowflake_shard_id(id, 'instagram');
@@ -58,8 +51,7 @@ BEGIN
                         INSERT INTO of_%1$s SELECT snowflake_nextvals(''made_%1$s'', %2$s, 1000, %1$L)', p.preset, p.shard);
     END LOOP;
 END $$;
-SELECT error_of(format('SELECT snowflake_convert_column(''of_%s'', ''id'', %s)', preset, shard), ('of_' || preset)::regclass) AS error
-FROM presets;
+SELECT refusal(format('SELECT snowflake_convert_column(''of_%s'', ''id'', %s)', preset, shard), ('of_' || preset)::regclass) FROM presets;
 CREATE FUNCTION converted(preset text, shard int, OUT is_above boolean, OUT shard_id int) LANGUAGE plpgsql AS $$
 DECLARE
     last bigint;
@@ -73,9 +65,7 @@ BEGIN
 END $$;
 SELECT preset, converted.* FROM presets, converted(preset, shard) \g (tuples_only=off format=aligned)
 
---
--- Numbers that are not IDs convert without a layout
---
+\echo -- numbers that are not IDs convert without a layout
 CREATE FUNCTION converts(id text) RETURNS regclass LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('DROP TABLE IF EXISTS numbers; CREATE TABLE numbers (id bigint PRIMARY KEY);
@@ -83,31 +73,29 @@ BEGIN
     RETURN snowflake_convert_column('numbers', 'id', 5);
 END $$;
 SET client_min_messages = 'warning';
--- a serial, Unix times in seconds and in microseconds, negative numbers, and IDs
+\echo -- a serial, Unix times in seconds and in microseconds, negative numbers, and IDs
 SELECT id, converts(id) FROM (VALUES (1, 'n'), (2, '1795392000 + n'), (3, '1795392000000000 + n'), (4, '-n'),
     (5, 'snowflake_min_id(now() - n * interval ''1 min'') + n')) AS numbers (n, id) ORDER BY n;
 RESET client_min_messages;
 
---
--- An idle table converts with its layout or with its sequence
---
+\echo -- an idle table converts with its layout or with its sequence
 -- IDs of the layout postgres of 350 days ago read as those of now in twitter.
 CREATE SEQUENCE idle_id_seq;
 CREATE TABLE idle (id bigint PRIMARY KEY);
 INSERT INTO idle SELECT snowflake_encode(now() - interval '350 days', 5, n) FROM generate_series(1, 10) AS n;
-SELECT error_of($$SELECT snowflake_convert_column('idle', 'id', 5)$$, 'idle') AS error;
--- its own sequence has come to the newest ID
+SELECT refusal($$SELECT snowflake_convert_column('idle', 'id', 5)$$, 'idle');
+\echo -- its own sequence has come to the newest ID
 BEGIN;
 ALTER SEQUENCE idle_id_seq OWNED BY idle.id;
 ALTER TABLE idle ALTER id SET DEFAULT snowflake_nextval('idle_id_seq', 5);
 SELECT setval('idle_id_seq', (SELECT max(id) >> 12 FROM idle)) AS newest \gset
 SELECT snowflake_convert_column('idle', 'id', 5);
 ROLLBACK;
--- with the layout, a warning, whose figures vary
+\echo -- with the layout, a warning, whose figures vary
 \set VERBOSITY terse
 SELECT snowflake_convert_column('idle', 'id', 5, 'postgres');
 \set VERBOSITY default
--- one row shows no layout; its figures vary
+\echo -- one row shows no layout; its figures vary
 DROP TABLE idle;
 CREATE TABLE idle (id bigint PRIMARY KEY);
 INSERT INTO idle VALUES (snowflake_encode(now() - interval '350 days', 5, 1));
@@ -116,33 +104,29 @@ SELECT snowflake_convert_column('idle', 'id', 5);
 \set VERBOSITY default
 DROP TABLE idle;
 
---
--- A row above all IDs is named
---
+\echo -- a row above all IDs is named
 CREATE TABLE events (id bigint PRIMARY KEY);
 INSERT INTO events SELECT snowflake_encode(now() - interval '1 day', 5, n) FROM generate_series(1, 20) AS n;
 INSERT INTO events VALUES (4000000000000000000);
-SELECT regexp_replace(error_of($$SELECT snowflake_convert_column('events', 'id', 5)$$, 'events'), 'about \d+', 'about NEXT') AS error;
+SELECT refusal($$SELECT snowflake_convert_column('events', 'id', 5)$$, 'events');
 INSERT INTO events VALUES (4000000000000000001);
-SELECT regexp_replace(error_of($$SELECT snowflake_convert_column('events', 'id', 5)$$, 'events'), 'about \d+', 'about NEXT') AS error;
+SELECT refusal($$SELECT snowflake_convert_column('events', 'id', 5)$$, 'events');
 DROP TABLE events;
 
---
--- Partitions of another layout than that of the IDs
---
+\echo -- partitions of another layout than that of the IDs
 CREATE SEQUENCE s;
 CREATE SEQUENCE made;
 CREATE TABLE photos (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE photos_rest PARTITION OF photos DEFAULT;
 INSERT INTO photos SELECT copied_nextval('made', 5) FROM generate_series(1, 1000);
-SELECT error_of($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos') AS error;
+SELECT refusal($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos');
 SELECT table_name, count(*) > 0 AS is_reported FROM snowflake_create_partitions('photos', '1 year', 0, 'instagram') GROUP BY 1;
 ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('s', 5);
-SELECT error_of($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos') AS error;
--- with the layout, a row says so; its figures vary
+SELECT refusal($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos');
+\echo -- with the layout, a row says so; its figures vary
 SELECT regexp_replace(message, '\d{10,}.*?"\. ', '… ') AS warning
 FROM snowflake_create_partitions('photos', '1 year', 0, 'postgres') WHERE action = 'warning';
--- in a partition that is partitioned itself
+\echo -- in a partition that is partitioned itself
 CREATE TABLE below (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE below_rest PARTITION OF below DEFAULT;
 INSERT INTO below SELECT id FROM photos;
@@ -150,51 +134,49 @@ DELETE FROM photos;
 ALTER TABLE photos DETACH PARTITION photos_rest;
 ALTER TABLE photos ATTACH PARTITION below DEFAULT;
 ALTER TABLE photos ALTER id DROP DEFAULT;
-SELECT error_of($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos') AS error;
+SELECT refusal($$SELECT * FROM snowflake_create_partitions('photos', '1 year', 0)$$, 'photos');
 DROP TABLE photos, photos_rest;
--- a default of their layout
+\echo -- a default of their layout
 CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5, 'instagram')) PARTITION BY RANGE (id);
 CREATE TABLE photos_rest PARTITION OF photos DEFAULT;
 INSERT INTO photos SELECT copied_nextval('made', 5) FROM generate_series(1, 1000);
 SELECT table_name, count(*) > 0 AS is_reported FROM snowflake_create_partitions('photos', '1 year', 0) GROUP BY 1;
 DROP TABLE photos;
 
--- those of an idle table are created if its sequence generated the IDs
+\echo -- those of an idle table are created if its sequence generated the IDs
 CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)) PARTITION BY RANGE (id);
 CREATE TABLE posts_old PARTITION OF posts FOR VALUES FROM (0) TO (snowflake_min_id(now() - interval '1 year'));
 CREATE TABLE posts_last PARTITION OF posts
     FOR VALUES FROM (snowflake_min_id(now() - interval '1 year')) TO (snowflake_min_id(now() - interval '340 days'));
 INSERT INTO posts SELECT snowflake_encode(now() - interval '350 days', 5, n) FROM generate_series(1, 2) AS n;
-SELECT error_of($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts') AS error;
+SELECT refusal($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts');
 SELECT setval('s', (SELECT max(id) >> 12 FROM posts)) AS newest \gset
-SELECT error_of($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts') AS error;
+SELECT refusal($$SELECT * FROM snowflake_create_partitions('posts', '1 day', 0)$$, 'posts');
 DROP TABLE posts;
 
---
--- Odd rows do not stop the partitions of a column whose default generates
---
+\echo -- odd rows do not stop the partitions of a column whose default generates
 CREATE SEQUENCE events_id_seq;
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_nextval('events_id_seq', 5), n int) PARTITION BY RANGE (id);
 CREATE FUNCTION created() RETURNS text LANGUAGE sql AS
 $$SELECT string_agg(DISTINCT action, ' ') FROM snowflake_create_partitions('events', '1 year', 0)$$;
 SELECT created();
 INSERT INTO events (n) SELECT generate_series(1, 20);
--- in a partition
+\echo -- in a partition
 CREATE TABLE events_later PARTITION OF events FOR VALUES FROM (3900000000000000000) TO (MAXVALUE);
 INSERT INTO events VALUES (4000000000000000000);
 SELECT created();
 SELECT message FROM snowflake_create_partitions('events', '1 year', 0) WHERE action = 'warning';
--- in the default partition
+\echo -- in the default partition
 ALTER TABLE events DETACH PARTITION events_later;
 CREATE TABLE events_rest PARTITION OF events DEFAULT;
 INSERT INTO events VALUES (4000000000000000000);
 SELECT created();
--- as many as there are
+\echo -- as many as there are
 INSERT INTO events SELECT 4000000000000000000 - n FROM generate_series(1, 100) AS n;
 SELECT created();
--- a default that generates none: most of the newest rows, also if the layout is passed, and one row
+\echo -- a default that generates none: most of the newest rows, also if the layout is passed, and one row
 ALTER TABLE events ALTER id DROP DEFAULT;
-SELECT error_of('SELECT created()', 'events');
+SELECT refusal('SELECT created()', 'events');
 SELECT string_agg(DISTINCT action, ' ') FROM snowflake_create_partitions('events', '1 year', 0, 'postgres');
 DELETE FROM events_rest WHERE id < 4000000000000000000;
 SELECT created();
