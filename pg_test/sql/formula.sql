@@ -1,9 +1,8 @@
 -- An ID is the formula of its layout, bit for bit, and its seq is the sequence's counter.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
-CREATE FUNCTION seq_of(id bigint) RETURNS int
-LANGUAGE sql AS $$ SELECT seq FROM snowflake_decode($1) $$;
-
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 -- An ID without its shard: what the sequence holds.
 CREATE FUNCTION counter_of(id bigint) RETURNS bigint
 LANGUAGE sql AS $$ SELECT ((id >> 22) << 10) | ((id >> 12) & 1023) $$;
@@ -11,9 +10,7 @@ LANGUAGE sql AS $$ SELECT ((id >> 22) << 10) | ((id >> 12) & 1023) $$;
 CREATE FUNCTION unix_ms() RETURNS bigint
 LANGUAGE sql AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
---
--- The formula of the default layout, of a millisecond during the call
---
+\echo -- the formula of the default layout, of a millisecond during the call
 CREATE FUNCTION is_the_formula(seq int, shard int) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     before bigint := unix_ms();
@@ -26,11 +23,9 @@ BEGIN
     ) AND ((id # (id >> 12)) & 4095) = shard;
 END $$;
 CREATE SEQUENCE s;
-SELECT is_the_formula(1, 0), is_the_formula(2, 1), is_the_formula(3, 5), is_the_formula(4, 1341), is_the_formula(5, 4095) \g (tuples_only=off)
+SELECT is_the_formula(1, 0), is_the_formula(2, 1), is_the_formula(3, 5), is_the_formula(4, 1341), is_the_formula(5, 4095);
 
---
--- The one that Instagram published
---
+\echo -- the one that Instagram published
 CREATE FUNCTION is_instagrams_formula(seq int, shard int) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     before bigint := unix_ms();
@@ -43,17 +38,15 @@ BEGIN
 END $$;
 CREATE SEQUENCE instagrams;
 SELECT is_instagrams_formula(1, 0), is_instagrams_formula(2, 1), is_instagrams_formula(3, 5), is_instagrams_formula(4, 1341),
-       is_instagrams_formula(5, 8191) \g (tuples_only=off)
+       is_instagrams_formula(5, 8191);
 
--- a fresh ID decodes to the time of the call
+\echo -- a fresh ID decodes to the time of the call
 WITH before AS MATERIALIZED (SELECT clock_timestamp() AS at),
     generated AS MATERIALIZED (SELECT at, snowflake_nextval('s', 5) AS id FROM before)
 SELECT created_at BETWEEN date_trunc('milliseconds', at) AND clock_timestamp() AS is_of_now
 FROM generated, snowflake_decode(id);
 
---
--- The shard of an ID in plain SQL
---
+\echo -- the shard of an ID in plain SQL
 CREATE FUNCTION wrong_shards(layout snowflake_layout, formula text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     wrong text;
@@ -76,61 +69,51 @@ FROM (
         (104, 'time:48 shard:0 seq:15 epoch:1970-01-01 unit:100us')
 ) AS layouts, snowflake_layout_info(layout) ORDER BY n \g (tuples_only=off format=aligned)
 
---
--- The seq of the first ID depends on the shard: 1 + 617 times the shard, modulo 1024
---
+\echo -- the seq of the first ID depends on the shard: 1 + 617 times the shard, modulo 1024
 CREATE SEQUENCE of_0;
 CREATE SEQUENCE of_1;
 CREATE SEQUENCE of_2;
 CREATE SEQUENCE of_5;
 CREATE SEQUENCE of_4095;
-SELECT seq_of(snowflake_nextval('of_0', 0)) AS of_0, seq_of(snowflake_nextval('of_1', 1)) AS of_1,
-       seq_of(snowflake_nextval('of_2', 2)) AS of_2, seq_of(snowflake_nextval('of_5', 5)) AS of_5,
-       seq_of(snowflake_nextval('of_4095', 4095)) AS of_4095 \g (tuples_only=off)
--- also of one that is created anew in a session that knew the former one
+SELECT shard, snowflake_seq(snowflake_nextval('of_' || shard, shard)) FROM unnest('{0,1,2,5,4095}'::int[]) AS shard;
+\echo -- also of one that is created anew in a session that knew the former one
 DROP SEQUENCE of_5;
 CREATE SEQUENCE of_5;
-SELECT seq_of(snowflake_nextval('of_5', 5)) AS of_5;
+SELECT snowflake_seq(snowflake_nextval('of_5', 5));
 
--- an existing sequence continues with the next one: 123457 is 577 modulo 1024
-CREATE SEQUENCE t1;
-SELECT setval('t1', 123456);
-SELECT seq_of(snowflake_nextval('t1', 5));
-CREATE SEQUENCE t2;
-SELECT setval('t2', 123456, true);
-SELECT seq_of(snowflake_nextval('t2', 5));
--- not called: it begins there, plus what the shard adds, 617 * 5
-CREATE SEQUENCE t3;
-SELECT setval('t3', 123456, false);
-SELECT seq_of(snowflake_nextval('t3', 5)), (123456 + 617 * 5) % 1024 AS expected;
-CREATE SEQUENCE t4;
-SELECT setval('t4', 1023);
-SELECT seq_of(snowflake_nextval('t4', 5));
-CREATE SEQUENCE t5;
-SELECT setval('t5', 1024);
-SELECT seq_of(snowflake_nextval('t5', 5));
+\echo -- an existing sequence continues with the next one: 123457 is 577 modulo 1024
+\echo -- one that was not called begins there, plus what the shard adds, 617 * 5
+CREATE FUNCTION seq_after(value bigint, called boolean) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'CREATE SEQUENCE t';
+    PERFORM CASE WHEN called IS NULL THEN setval('t', value) ELSE setval('t', value, called) END;
+    value := snowflake_nextval('t', 5);
+    EXECUTE 'DROP SEQUENCE t';
+    RETURN snowflake_seq(value);
+END $$;
+SELECT value, called, seq_after(value, called) AS seq, expected % 1024 AS expected
+FROM (VALUES (123456, NULL, 123457), (123456, true, 123457), (123456, false, 123456 + 617 * 5), (1023, NULL, 1024), (1024, NULL, 1025))
+    AS cases (value, called, expected) \g (tuples_only=off)
 
--- seq cycles through all of its values
+\echo -- seq cycles through all of its values
 CREATE SEQUENCE cycling;
-SELECT count(*), count(*) FILTER (WHERE seq_of(id) <> (1 + 617 * 5 + n - 1) % 1024) AS out_of_turn
+SELECT count(*), count(*) FILTER (WHERE snowflake_seq(id) <> (1 + 617 * 5 + n - 1) % 1024) AS out_of_turn
 FROM (SELECT n, snowflake_nextval('cycling', 5) AS id FROM generate_series(1, 3000) AS n) AS ids;
 
---
--- The sequence holds the ID without its shard
---
+\echo -- the sequence holds the ID without its shard
 SELECT counter_of(snowflake_nextval('s', 0)) AS counter \gset
-SELECT last_value = :counter AS is_the_counter, is_called FROM s;
+SELECT last_value = :counter, is_called FROM s;
 SELECT counter_of(snowflake_nextval('s', 5)) AS counter \gset
-SELECT last_value = :counter AS is_the_counter, is_called FROM s;
+SELECT last_value = :counter, is_called FROM s;
 SELECT counter_of(snowflake_nextval('s', 4095)) AS counter \gset
-SELECT last_value = :counter AS is_the_counter, is_called FROM s;
+SELECT last_value = :counter, is_called FROM s;
 
--- core's nextval() takes the next counter, and IDs continue above its values, also if it is carried into ticks to come
+\echo '-- core''s nextval() takes the next counter, and IDs continue above its values, also if it is carried into ticks to come'
 SELECT counter_of(snowflake_nextval('s', 5)) AS counter \gset
 SELECT nextval('s') - :counter AS next;
 SELECT max(nextval('s')) AS highest FROM generate_series(1, 20000) \gset
 SELECT counter_of(snowflake_nextval('s', 5)) > :highest AS is_above;
--- log_cnt does not fall below zero
+\echo -- log_cnt does not fall below zero
 CREATE SEQUENCE mixed;
 DO $$
 BEGIN
@@ -144,7 +127,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- IDs of several shards from one sequence differ in time and seq
+\echo -- IDs of several shards from one sequence differ in time and seq
 SELECT count(*), count(*) FILTER (WHERE counter <= before) AS out_of_order
 FROM (
     SELECT counter_of(id) AS counter, lag(counter_of(id)) OVER (ORDER BY n) AS before

@@ -1,11 +1,8 @@
 -- Which statements skip IDs, and in which order rows get them: the table in docs/reference.md.
---
--- An ID depends on the time, but its seq does not: it counts from 1 by one.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
-CREATE FUNCTION seq_of(id bigint) RETURNS int
-LANGUAGE sql AS $$ SELECT seq FROM snowflake_decode($1) $$;
-
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 -- How many IDs were taken since the last call of this function, which is not counted.
 CREATE SEQUENCE s;
 CREATE TABLE calls (last bigint);
@@ -26,100 +23,78 @@ CREATE FUNCTION out_of_order() RETURNS bigint LANGUAGE sql AS $$
     SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY n) AS before FROM posts) AS p WHERE id <= before
 $$;
 
---
--- Rows take one each, in their order
---
-SELECT taken();
-INSERT INTO posts (n) VALUES (1), (2), (3);
-SELECT taken(), out_of_order();
-INSERT INTO posts (n) SELECT n FROM (VALUES (6), (4), (5)) AS v (n) ORDER BY n;
-SELECT taken(), out_of_order();
--- after ORDER BY and LIMIT, not before
-INSERT INTO posts (n) SELECT n FROM generate_series(19, 10, -1) AS n ORDER BY n LIMIT 4;
-SELECT taken(), out_of_order();
+-- The IDs that a statement takes, and how many rows are out of order after it. Its error, if it has one.
+CREATE FUNCTION effect(statement text, OUT taken bigint, OUT out_of_order bigint, OUT error text) LANGUAGE plpgsql AS $$
+BEGIN
+    error := nullif(split_part(error_of(statement), ' | ', 1), 'none');
+    taken := taken();
+    out_of_order := out_of_order();
+END $$;
+
+\echo -- rows take one each, in their order, after ORDER BY and LIMIT
+SELECT statement, e.* FROM unnest(ARRAY[
+    'SELECT',
+    'INSERT INTO posts (n) VALUES (1), (2), (3)',
+    'INSERT INTO posts (n) SELECT n FROM (VALUES (6), (4), (5)) AS v (n) ORDER BY n',
+    'INSERT INTO posts (n) SELECT n FROM generate_series(19, 10, -1) AS n ORDER BY n LIMIT 4']) AS statement, effect(statement) AS e
+    \g (tuples_only=off)
 COPY posts (n) FROM stdin;
 20
 21
 \.
-SELECT taken(), out_of_order();
-INSERT INTO posts (n) SELECT 22 RETURNING id = snowflake_currval('s') AS is_current, seq_of(id) > 0 AS has_seq;
-SELECT taken();
+SELECT 'COPY of two rows', taken(), out_of_order();
+INSERT INTO posts (n) SELECT 22 RETURNING id = snowflake_currval('s') AS is_current, snowflake_seq(id) > 0 AS has_seq;
+SELECT 'INSERT ... RETURNING', taken(), out_of_order();
 
---
--- A row that does not arrive has taken its ID
---
-INSERT INTO posts (n) VALUES (1), (30) ON CONFLICT DO NOTHING;
-SELECT taken();
-INSERT INTO posts (n) VALUES (1), (31) ON CONFLICT (n) DO UPDATE SET n = EXCLUDED.n;
-SELECT taken();
+\echo -- a row that does not arrive has taken its ID
+SELECT statement, taken, error FROM unnest(ARRAY[
+    'INSERT INTO posts (n) VALUES (1), (30) ON CONFLICT DO NOTHING',
+    'INSERT INTO posts (n) VALUES (1), (31) ON CONFLICT (n) DO UPDATE SET n = EXCLUDED.n',
+    'INSERT INTO posts (n) VALUES (42), (100)']) AS statement, effect(statement);
 COPY posts (n) FROM stdin WHERE n > 40;
 40
 41
 \.
-SELECT taken();
-\set VERBOSITY terse
-INSERT INTO posts (n) VALUES (42), (100);
-\set VERBOSITY default
-SELECT taken();
+SELECT 'COPY ... WHERE of two rows', taken();
 BEGIN;
 INSERT INTO posts (n) VALUES (43);
 ROLLBACK;
-SELECT taken();
+SELECT 'BEGIN; INSERT INTO posts (n) VALUES (43); ROLLBACK', taken();
 
---
--- A row with an ID of its own takes none, and neither does one that is found
---
-INSERT INTO posts (id, n) VALUES (1, -1);
-SELECT taken();
+\echo -- a row with an ID of its own takes none, and neither does one that is found
+SELECT statement, taken, error FROM unnest(ARRAY[
+    'INSERT INTO posts (id, n) VALUES (1, -1)',
+    'MERGE INTO posts USING (VALUES (1), (50)) AS new (n) ON posts.n = new.n '
+    'WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED THEN INSERT (n) VALUES (new.n)',
+    'WITH found AS (SELECT id FROM posts WHERE n = 1), '
+    'added AS (INSERT INTO posts (n) SELECT 1 WHERE NOT EXISTS (SELECT FROM found) RETURNING id) '
+    'SELECT id FROM found UNION ALL SELECT id FROM added']) AS statement, effect(statement);
 COPY posts (id, n) FROM stdin;
 2	-2
 \.
-SELECT taken();
-MERGE INTO posts USING (VALUES (1), (50)) AS new (n) ON posts.n = new.n
-    WHEN MATCHED THEN DO NOTHING
-    WHEN NOT MATCHED THEN INSERT (n) VALUES (new.n);
-SELECT taken();
-WITH found AS (SELECT id FROM posts WHERE n = 1),
-    added AS (INSERT INTO posts (n) SELECT 1 WHERE NOT EXISTS (SELECT FROM found) RETURNING id)
-SELECT count(*) FROM (SELECT id FROM found UNION ALL SELECT id FROM added) AS ids;
-SELECT taken();
+SELECT 'COPY of a row with an ID', taken();
 
---
--- The ID is there for what needs it first
---
+\echo -- the ID is there for a trigger and a generated column; the first row is left out by the trigger
 CREATE FUNCTION see_id() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE NOTICE 'id is there: %', NEW.id = snowflake_currval('s');
     RETURN CASE WHEN NEW.n = 60 THEN NULL ELSE NEW END;
 END $$;
 CREATE TRIGGER see_id BEFORE INSERT ON posts FOR EACH ROW EXECUTE FUNCTION see_id();
--- the first is left out by the trigger
 INSERT INTO posts (n) VALUES (60), (61) RETURNING n, created_at = snowflake_created_at(id, 'postgres') AS has_its_time;
-SELECT taken();
+SELECT 'INSERT of two rows', taken();
 DROP TRIGGER see_id ON posts;
 
+\echo -- the ID is there for the choice of a partition
 CREATE TABLE by_day (LIKE posts INCLUDING DEFAULTS, PRIMARY KEY (id)) PARTITION BY RANGE (id);
 CREATE TABLE of_all_days PARTITION OF by_day DEFAULT;
 INSERT INTO by_day (n) VALUES (1), (2) RETURNING tableoid::regclass, n;
-SELECT taken();
+SELECT 'INSERT of two rows', taken();
 
--- a generated column cannot generate IDs
-CREATE TABLE generated (n int, id bigint GENERATED ALWAYS AS (snowflake_nextval('s', 5)) STORED);
-
---
--- UPDATE
---
-UPDATE posts SET id = DEFAULT WHERE n = -1;
-SELECT taken();
-
---
--- A query takes an ID for each row that it returns, unless the ID decides which
---
-SELECT count(*) FROM (SELECT snowflake_nextval('s', 5) FROM generate_series(1, 9) AS n ORDER BY n LIMIT 3) AS ids;
-SELECT taken();
-SELECT count(*) FROM (SELECT DISTINCT snowflake_nextval('s', 5) FROM generate_series(1, 9) LIMIT 3) AS ids;
-SELECT taken();
-SELECT count(*) FROM (SELECT snowflake_nextval('s', 5) FROM generate_series(1, 9) ORDER BY 1 LIMIT 3) AS ids;
-SELECT taken();
-
-DROP TABLE posts, by_day, calls;
+\echo -- a generated column cannot generate IDs, and an UPDATE can; a query takes an ID for each row, unless the ID decides which
+SELECT statement, taken, error FROM unnest(ARRAY[
+    'CREATE TABLE generated (n int, id bigint GENERATED ALWAYS AS (snowflake_nextval(''s'', 5)) STORED)',
+    'UPDATE posts SET id = DEFAULT WHERE n = -1',
+    'SELECT snowflake_nextval(''s'', 5) FROM generate_series(1, 9) AS n ORDER BY n LIMIT 3',
+    'SELECT DISTINCT snowflake_nextval(''s'', 5) FROM generate_series(1, 9) LIMIT 3',
+    'SELECT snowflake_nextval(''s'', 5) FROM generate_series(1, 9) ORDER BY 1 LIMIT 3']) AS statement, effect(statement);
