@@ -11,40 +11,31 @@ SET datestyle = 'ISO';
 --
 
 -- an omitted shard is that of the setting, then and at each insert
-SET pg_snowflake.shard_id = 9;
-CREATE TABLE posts (id serial);
-SELECT snowflake_convert_column('posts', 'id', layout => 'postgres');
-INSERT INTO posts DEFAULT VALUES;
-SET pg_snowflake.shard_id = 10;
-INSERT INTO posts DEFAULT VALUES;
-SELECT snowflake_shard_id(id) FROM posts ORDER BY id;
-DROP TABLE posts;
-
-SET pg_snowflake.shard_id = 9;
-CREATE TABLE posts (id serial);
-SELECT snowflake_convert_column('posts', 'id', layout => 'twitter');
-INSERT INTO posts DEFAULT VALUES;
-SET pg_snowflake.shard_id = 10;
-INSERT INTO posts DEFAULT VALUES;
-SELECT snowflake_shard_id(id, 'twitter') FROM posts ORDER BY id;
-DROP TABLE posts;
-RESET pg_snowflake.shard_id;
+CREATE FUNCTION shards_of(layout snowflake_layout, OUT shards int[]) LANGUAGE plpgsql AS $$
+BEGIN
+    SET LOCAL pg_snowflake.shard_id = 9;
+    CREATE TABLE posts (id serial);
+    PERFORM snowflake_convert_column('posts', 'id', layout => layout);
+    INSERT INTO posts DEFAULT VALUES;
+    SET LOCAL pg_snowflake.shard_id = 10;
+    INSERT INTO posts DEFAULT VALUES;
+    SELECT array_agg(snowflake_shard_id(id, layout) ORDER BY id) INTO shards FROM posts;
+    DROP TABLE posts;
+END $$;
+SELECT layout, shards_of(layout) FROM unnest('{postgres,twitter}'::snowflake_layout[]) AS layout;
 
 -- an omitted layout is that of the default
+CREATE FUNCTION after_two(layout snowflake_layout, OUT shard int, OUT layout_after snowflake_layout) LANGUAGE plpgsql AS $$
+BEGIN
+    CREATE TABLE posts (id bigint);
+    PERFORM snowflake_convert_column('posts', 'id', 5, layout), snowflake_convert_column('posts', 'id', 6);
+    SELECT c.shard_id, c.layout INTO shard, layout_after FROM snowflake_columns AS c;
+    DROP TABLE posts;
+END $$;
+SELECT after_two(layout)
+FROM unnest(ARRAY['twitter', 'instagram', 'time:41 seq:10 shard:12 epoch:2025-01-01 unit:1ms']::snowflake_layout[]) AS layout;
 CREATE TABLE posts (id bigint);
 SELECT snowflake_convert_column('posts', 'id', 5, 'twitter');
-SELECT snowflake_convert_column('posts', 'id', 6);
-SELECT shard_id, layout FROM snowflake_columns;
-DROP TABLE posts;
-CREATE TABLE posts (id bigint);
-SELECT snowflake_convert_column('posts', 'id', 5, 'instagram');
-SELECT snowflake_convert_column('posts', 'id', 6);
-SELECT shard_id, layout FROM snowflake_columns;
-DROP TABLE posts;
-CREATE TABLE posts (id bigint);
-SELECT snowflake_convert_column('posts', 'id', 5, 'time:41 seq:10 shard:12 epoch:2025-01-01 unit:1ms');
-SELECT snowflake_convert_column('posts', 'id', 6);
-SELECT shard_id, layout FROM snowflake_columns;
 CREATE FUNCTION layout() RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN ''twitter''; END';
 ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 6, layout()::snowflake_layout);
 SELECT snowflake_convert_column('posts', 'id', 7); \echo :LAST_ERROR_SQLSTATE
@@ -139,25 +130,20 @@ RESET client_min_messages;
 -- converted again in its layout, it keeps its counter: IDs that are no longer in a row may still exist elsewhere
 SET pg_snowflake.max_lead = '2h';
 SELECT ((extract(epoch FROM now() + interval '1 hour') * 1000)::bigint - 1288834974657) << 12 AS in_an_hour \gset
-CREATE TABLE posts (id bigint);
-SELECT snowflake_convert_column('posts', 'id', 9, 'twitter');
-SELECT setval('posts_id_seq', :in_an_hour) > 0 AS is_set;
-SELECT snowflake_convert_column('posts', 'id', 5, 'twitter');
-SELECT last_value = :in_an_hour AS is_kept FROM posts_id_seq;
-DROP TABLE posts;
-CREATE TABLE posts (id snowflake);
-SELECT snowflake_convert_column('posts', 'id', 9, 'twitter');
-SELECT setval('posts_id_seq', :in_an_hour) > 0 AS is_set;
-SELECT snowflake_convert_column('posts', 'id', 5, 'twitter');
-SELECT last_value = :in_an_hour AS is_kept FROM posts_id_seq;
-DROP TABLE posts;
+CREATE FUNCTION is_kept(type text, in_an_hour bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    kept bigint;
+BEGIN
+    EXECUTE format('CREATE TABLE posts (id %s)', type);
+    PERFORM snowflake_convert_column('posts', 'id', 9, 'twitter');
+    PERFORM setval('posts_id_seq', in_an_hour);
+    PERFORM snowflake_convert_column('posts', 'id', 5, 'twitter');
+    SELECT last_value INTO kept FROM posts_id_seq;
+    DROP TABLE posts;
+    RETURN kept = in_an_hour;
+END $$;
 CREATE DOMAIN key AS bigint;
-CREATE TABLE posts (id key);
-SELECT snowflake_convert_column('posts', 'id', 9, 'twitter');
-SELECT setval('posts_id_seq', :in_an_hour) > 0 AS is_set;
-SELECT snowflake_convert_column('posts', 'id', 5, 'twitter');
-SELECT last_value = :in_an_hour AS is_kept FROM posts_id_seq;
-DROP TABLE posts;
+SELECT type, is_kept(type, :in_an_hour) FROM unnest('{bigint,snowflake,key}'::text[]) AS type;
 DROP DOMAIN key;
 
 -- above by the counter, not by the clock: here the highest ID of a tick in an hour

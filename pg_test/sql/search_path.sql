@@ -1,6 +1,8 @@
 -- The functions, types and operators need no search path, and objects of others in it do not replace theirs.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 SET timezone = 'UTC';
 DROP EXTENSION pg_snowflake;
 CREATE SCHEMA "My Extensions";
@@ -34,7 +36,10 @@ END $$;
 
 SET search_path = '';
 SELECT expression, public.value_of(expression) FROM public.cases ORDER BY n;
+\echo -- values that are others with another search path
+ALTER TABLE public.cases ADD value text;
+UPDATE public.cases SET value = public.value_of(expression);
 SET search_path = public;
-SELECT expression, public.value_of(expression) FROM public.cases ORDER BY n;
+SELECT expression, value_of(expression) FROM cases WHERE value_of(expression) IS DISTINCT FROM value;
 SET search_path = trap, pg_catalog;
-SELECT expression, public.value_of(expression) FROM public.cases ORDER BY n;
+SELECT expression, public.value_of(expression) FROM public.cases WHERE public.value_of(expression) IS DISTINCT FROM value;

@@ -1,25 +1,25 @@
 -- snowflake_sequence_status(): what it shows of a sequence.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET intervalstyle = 'postgres';
 
---
--- The last ID
---
+\echo -- the last ID
 CREATE SEQUENCE s CACHE 64;
-SELECT last_id_at FROM snowflake_sequence_status('s');  -- never called
+SELECT last_id_at IS NULL FROM snowflake_sequence_status('s');  -- never called
 SELECT snowflake_nextval('s', 5) AS id \gset
 SELECT last_id_at = snowflake_created_at(:id) AS is_of_the_id FROM snowflake_sequence_status('s');
 
--- in the layout that is passed
+\echo -- in the layout that is passed
 CREATE SEQUENCE of_sonyflake;
 SELECT snowflake_nextval('of_sonyflake', 5, 'sonyflake') AS id \gset
 SELECT last_id_at = snowflake_created_at(:id, 'sonyflake') AS is_of_the_id, status.ends_at = info.ends_at AS same_end
 FROM snowflake_sequence_status('of_sonyflake', 'sonyflake') AS status, snowflake_layout_info('sonyflake') AS info;
 
--- it takes and writes nothing, keeps no lock, and can be read in a transaction that may not write
+\echo -- it takes and writes nothing, keeps no lock, and can be read in a transaction that may not write
 CREATE FUNCTION wal() RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -34,22 +34,18 @@ SELECT wal(), pg_current_xact_id_if_assigned() AS xact, (SELECT count(*) FROM pg
 COMMIT;
 SELECT concat_ws(' ', last_value, log_cnt, is_called) = :'before' AS is_unchanged FROM s;
 
---
--- The state and the options of the sequence
---
+\echo -- the state and the options of the sequence
 CREATE UNLOGGED SEQUENCE u;
 SELECT last_value, is_called, cache, logged FROM snowflake_sequence_status('u') \g (tuples_only=off)
 SELECT t.last_value = s.last_value AS same_last_value, t.is_called, t.cache, t.logged
 FROM snowflake_sequence_status('s') AS t, s \g (tuples_only=off)
 
---
--- The lead
---
+\echo -- the lead
 CREATE SEQUENCE passed;
-SELECT count(snowflake_nextval('passed', 5)), pg_sleep(0.1);
+SELECT count(snowflake_nextval('passed', 5)), pg_sleep(0.1) \g /dev/null
 SELECT lead, error FROM snowflake_sequence_status('passed');
 
--- ahead of the clock: the error is that of a call, except for what the session may do
+\echo -- ahead of the clock: the error is that of a call, except for what the session may do
 CREATE SEQUENCE ahead;
 SELECT setval('ahead', snowflake_min_id(now() + interval '50 minutes') >> 12, false) > 0 AS is_ahead;
 SELECT lead BETWEEN '30 minutes' AND '60 minutes' AS lead_ok,
@@ -58,13 +54,13 @@ FROM snowflake_sequence_status('ahead');
 SET pg_snowflake.max_lead = '2h';
 SELECT error FROM snowflake_sequence_status('ahead');
 
--- each ID ahead of the clock leaves one less
+\echo -- each ID ahead of the clock leaves one less
 SELECT ids_left AS before FROM snowflake_sequence_status('ahead') \gset
 SELECT count(*) FROM snowflake_nextvals('ahead', 5, 3);
 SELECT :before - ids_left AS taken FROM snowflake_sequence_status('ahead');
 RESET pg_snowflake.max_lead;
 
--- what was set to a number that is not a counter is recognized by its time
+\echo -- what was set to a number that is not a counter is recognized by its time
 CREATE SEQUENCE wrong;
 CREATE FUNCTION after(statement text, status_layout snowflake_layout DEFAULT 'postgres') RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -92,56 +88,47 @@ INSERT INTO statements (layout, statement) VALUES
     -- no lead
     ('postgres', $$SELECT setval('wrong', extract(epoch FROM now())::bigint)$$),
     ('mastodon', $$SELECT setval('wrong', snowflake_min_id(now(), 'mastodon'))$$);
-SELECT n, layout, recognized(statement, layout), after(statement, layout) ~ 'ahead' AS is_ahead FROM statements ORDER BY n \g (tuples_only=off format=aligned)
+SELECT regexp_replace(statement, '\d{18,19}$', '<ID>') AS statement, layout, recognized(statement, layout), after(statement, layout) ~ 'ahead' AS is_ahead
+FROM statements ORDER BY n \g (tuples_only=off)
 SELECT after(statement) FROM statements WHERE n = 8;
 
---
--- The IDs that are left
---
-
--- from the clock to the end of the layout, whose last tick is 2^41 - 1
+\echo -- the IDs that are left
+\echo -- from the clock to the end of the layout, whose last tick is 2^41 - 1
 SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS before \gset
 SELECT ids_left FROM snowflake_sequence_status('s') \gset
 SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS after \gset
 SELECT :ids_left BETWEEN (1262304000000 + (1::bigint << 41) - (:after + 1)) * 1024
                      AND (1262304000000 + (1::bigint << 41) - :before) * 1024 AS ids_left_ok;
 
--- none in a sequence that cannot hold the counter; the figure in the last error is a time
+\echo -- none in a sequence that cannot hold the counter; the figure in the last error is a time
 CREATE SEQUENCE small AS int;
 CREATE SEQUENCE five INCREMENT 5;
 CREATE SEQUENCE round CYCLE;
 CREATE SEQUENCE low MAXVALUE 1000000;
-SELECT error FROM snowflake_sequence_status('small');
-SELECT error FROM snowflake_sequence_status('five');
-SELECT error FROM snowflake_sequence_status('round');
-SELECT ids_left, regexp_replace(error, 'counter, \d+', 'counter, <counter>') AS error FROM snowflake_sequence_status('low');
+SELECT regexp_replace(error, 'counter, \d+', 'counter, <counter>')
+FROM unnest('{small,five,round,low}'::regclass[]) AS name, snowflake_sequence_status(name);
+SELECT ids_left FROM snowflake_sequence_status('low');
 
---
--- Errors
---
+\echo -- errors
 CREATE TABLE posts (id bigint);
-SELECT snowflake_sequence_status('posts'); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_sequence_status(99999::oid); \echo :LAST_ERROR_SQLSTATE
-SELECT snowflake_sequence_status(NULL) IS NULL AS is_null;
+SELECT error_of(format('SELECT snowflake_sequence_status(%L)', name)) FROM unnest('{posts,99999}'::text[]) AS name;
+SELECT snowflake_sequence_status(NULL) IS NULL;
 
--- SELECT or USAGE is required
+\echo -- SELECT or USAGE is required
 CREATE ROLE regress_status_reader;
+CREATE FUNCTION error_with(privilege text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    error text;
+BEGIN
+    EXECUTE format('REVOKE ALL ON SEQUENCE u FROM regress_status_reader; GRANT %s ON SEQUENCE u TO regress_status_reader', privilege);
+    SET LOCAL SESSION AUTHORIZATION regress_status_reader;
+    error := error_of('SELECT snowflake_sequence_status(''u'')');
+    SET LOCAL SESSION AUTHORIZATION DEFAULT;
+    RETURN error;
+END $$;
 SET SESSION AUTHORIZATION regress_status_reader;
-SELECT snowflake_sequence_status('u'); \echo :LAST_ERROR_SQLSTATE
+SELECT 'none', error_of('SELECT snowflake_sequence_status(''u'')');
 RESET SESSION AUTHORIZATION;
-GRANT UPDATE ON SEQUENCE u TO regress_status_reader;
-SET SESSION AUTHORIZATION regress_status_reader;
-SELECT snowflake_sequence_status('u'); \echo :LAST_ERROR_SQLSTATE
-RESET SESSION AUTHORIZATION;
-REVOKE ALL ON SEQUENCE u FROM regress_status_reader;
-GRANT SELECT ON SEQUENCE u TO regress_status_reader;
-SET SESSION AUTHORIZATION regress_status_reader;
-SELECT is_called FROM snowflake_sequence_status('u');
-RESET SESSION AUTHORIZATION;
-REVOKE ALL ON SEQUENCE u FROM regress_status_reader;
-GRANT USAGE ON SEQUENCE u TO regress_status_reader;
-SET SESSION AUTHORIZATION regress_status_reader;
-SELECT is_called FROM snowflake_sequence_status('u');
-RESET SESSION AUTHORIZATION;
+SELECT privilege, error_with(privilege) FROM unnest('{UPDATE,SELECT,USAGE}'::text[]) AS privilege;
 DROP OWNED BY regress_status_reader;
 DROP ROLE regress_status_reader;
