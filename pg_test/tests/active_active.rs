@@ -22,16 +22,13 @@ const COPY: &str = include_str!("../../docs/active_active/copy.sql");
 const JOIN: &str = include_str!("../../docs/active_active/join.sql");
 const MONITOR: &str = include_str!("../../docs/active_active/monitor.sql");
 
-/// The database that is replicated.
 const DATABASE: &str = "app";
 
 const CLIENTS: i64 = 3;
 const INSERTS: i64 = 50;
 
-/// What a client inserts at a time.
 const ROWS: i64 = 8;
 
-/// The rows of one node.
 const ROWS_OF_NODE: i64 = CLIENTS * INSERTS * ROWS;
 
 /// `origin = none`, which keeps a row from being sent on, is that new.
@@ -62,7 +59,6 @@ impl Nodes {
         self.run_on(self.0.len(), NODE);
     }
 
-    /// Gives a node that shard number.
     fn set_number(&self, node: usize, number: usize) {
         let default = "shard_id = 1;";
         assert!(NUMBER.contains(default));
@@ -90,7 +86,6 @@ impl Nodes {
         1..=self.0.len()
     }
 
-    /// Has clients of these nodes insert at the same time.
     fn write(&self, nodes: impl IntoIterator<Item = usize>) {
         scope(|scope| {
             for node in nodes {

@@ -359,7 +359,6 @@ fn check(cluster: &Cluster, situations: &[&str]) {
     }
 }
 
-/// A statement with our functions in place of core's.
 fn of_ours(sql: &str) -> String {
     sql.replace("nextval(", "snowflake_nextval(").replace("currval(", "snowflake_currval(")
 }

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The files of the extension in the image.
 const FILES: [&str; 2] = ["lib/pg_snowflake.so", "licenses/pg_snowflake/LICENSE"];
 
 /// An installation that has never had the extension, and a folder with `lib/` and `share/extension/` of the extension.

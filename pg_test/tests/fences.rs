@@ -14,7 +14,6 @@ const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
 /// What adds shard 6 to the list in the configuration file.
 const ADDS_SHARD_6: &str = "LOAD 'pg_snowflake'; ALTER SYSTEM SET pg_snowflake.owned_shards = '5, 6'; SELECT pg_reload_conf();";
 
-/// The error for a foreign shard.
 const NOT_OWNED: Refusal = Refusal { sqlstate: "55000", message: "shard 6 is not owned by this server", hint: ADDS_SHARD_6 };
 
 /// A server that owns shard 5, with a sequence `s` and an ordinary user `writer` who may use it and create objects. No

@@ -27,13 +27,11 @@ const LONG: &str = "5min";
 /// A lease whose end a test waits for.
 const SHORT: &str = "1s";
 
-/// The error of a server without a lease for shard 5.
 const NO_LEASE: Refusal = Refusal { sqlstate: "55000", message: "no lease for shard 5", hint: "" };
 
 /// The view of the leases, with the columns that only the table has.
 const LEASES: &str = "snowflake_registry.leases NATURAL JOIN snowflake_registry.shards";
 
-/// A server that wants shard 5.
 fn wants_shard_5(registry: &Registry, name: &str, lease: &str) -> Builder {
     registry.node(name).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", lease)
 }
@@ -83,7 +81,6 @@ fn of_lease(registry: &Registry, expression: &str) -> String {
     printed(&mut registry.cluster.connect(), &query)
 }
 
-/// Waits until a condition of the registry's row of shard 5 is true.
 fn wait_for_lease(registry: &Registry, condition: &str) {
     let query = format!("SELECT {condition} FROM {LEASES} WHERE shard_id = 5");
     wait_for(&mut registry.cluster.connect(), &query, condition);
@@ -94,7 +91,6 @@ fn wait_for_error(client: &mut Client, pattern: &str) {
     wait_for(client, &format!("SELECT registry_error LIKE '{pattern}' FROM snowflake_lease_status()"), pattern);
 }
 
-/// Sets a parameter of the server, without a restart.
 fn set(cluster: &Cluster, setting: &str, value: &str) {
     reload_with(&mut cluster.connect(), &format!("ALTER SYSTEM SET pg_snowflake.{setting} = '{value}'"));
 }

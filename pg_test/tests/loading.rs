@@ -258,11 +258,9 @@ fn a_parallel_plan_changes_no_setting() {
     assert_refused(&mut client, "SELECT max(change(id)) FROM big", refusal);
 }
 
-/// An expression of all settings, as text.
 const VALUES: &str =
     "(SELECT pg_catalog.string_agg(setting, ' ' ORDER BY name) FROM pg_catalog.pg_settings WHERE name LIKE 'pg\\_snowflake.%')";
 
-/// What a session sees that loads the library by a call.
 fn values(cluster: &Cluster) -> String {
     let mut client = cluster.connect();
     run(&mut client, PLACES[0].1);

@@ -1,11 +1,11 @@
 //! What `make` says on a machine that cannot build the library: one line, before anything is compiled.
 
-use crate::toolchain::which;
+use crate::toolchain::{link, script, which};
 use nix::unistd::geteuid;
 use pg_snowflake_harness::release::{self, EXTENSIONS};
 use pg_snowflake_harness::{installation, top};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -26,10 +26,7 @@ impl Machine {
         copy.args(["-r", "--parents", "Makefile", "Cargo.toml", "Cargo.lock", "ids/Cargo.toml", "policies/Cargo.toml", "src/lib.rs"]);
         copy.args(["sql", "pg_snowflake.control"]).arg(machine.folder.path());
         installation::run(copy.current_dir(top()), b"");
-        fs::create_dir(machine.file("bin")).unwrap();
-        for program in PROGRAMS {
-            symlink(which(program), machine.file("bin").join(program)).unwrap();
-        }
+        link(&PROGRAMS, &machine.file("bin"));
         machine.script("rustc", &format!("echo 'rustc {WANTED}.0 (0000000 2026-01-01)'"));
         let folder = machine.folder.path().display();
         machine.script("pg_config", &format!("case $1 in --version) echo '{version}' ;; *) echo '{folder}' ;; esac"));
@@ -48,9 +45,7 @@ impl Machine {
     }
 
     fn script(&self, name: &str, text: &str) {
-        let file = self.file(name);
-        fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        script(&self.file(name), text);
     }
 
     fn make(&self) -> Command {

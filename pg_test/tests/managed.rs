@@ -41,7 +41,6 @@ const LAYOUTS: [Constants; 6] = [
     ("time:37 seq:7 shard_xor_above:19 epoch:2020-01-01 unit:10ms", 1_577_836_800_000, 10_000, 37, 19, 7, true, true),
 ];
 
-/// The file for that layout.
 fn file_for(layout: Constants) -> String {
     constants(layout).iter().zip(constants(DEFAULT)).fold(FILE.to_owned(), |file, ((constant, value), (_, default))| {
         let start = format!("('{constant}', ");
@@ -52,7 +51,6 @@ fn file_for(layout: Constants) -> String {
     })
 }
 
-/// The constants of the file by name.
 fn constants((name, epoch_ms, tick_us, time, shard, seq, is_lowest, is_xored): Constants) -> [(&'static str, String); 8] {
     [
         ("layout", name.to_owned()),

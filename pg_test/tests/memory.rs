@@ -34,7 +34,6 @@ fn hash_ranges_are_read_in_little_memory() {
     assert_no_restart(&cluster);
 }
 
-/// What the calls below need.
 const OBJECTS: &str = "
     CREATE EXTENSION pg_snowflake_registry;
     CREATE SEQUENCE s;
@@ -120,7 +119,6 @@ fn every_function_of_the_library_is_called() {
     assert_eq!(forgotten, [""; 0]);
 }
 
-/// A server on which each of [`CALLS`] can be made.
 fn server_with(builder: Builder) -> (Cluster, Client) {
     let builder = builder.setting("pg_snowflake.shard_id", "5");
     let cluster = builder.setting("log_error_verbosity", "verbose").start();
@@ -149,7 +147,6 @@ fn outcome(cluster: &Cluster, client: &mut Client, sql: &str) -> Result<String, 
     }
 }
 
-/// A new session that has loaded the library.
 fn session(cluster: &Cluster) -> Client {
     let mut client = cluster.connect_again();
     run(&mut client, "LOAD 'pg_snowflake'");

@@ -47,7 +47,6 @@ enum Taker {
     Itself,
     /// A session that took an ID before the command, and did not run it.
     Other,
-    /// A new session.
     New,
 }
 
@@ -56,9 +55,7 @@ enum Taker {
 enum Way {
     /// So few that the values which core's `nextval` logs ahead would cover them.
     Few,
-    /// With CACHE 64.
     Cached,
-    /// With `snowflake_nextvals`.
     Batch,
 }
 
@@ -168,7 +165,6 @@ fn try_commands(cluster: Builder) {
     assert_eq!(repeats, [""; 0]);
 }
 
-/// For the description of a case.
 fn checkpoint(has_checkpoint: bool) -> &'static str {
     if has_checkpoint { "CHECKPOINT; " } else { "" }
 }
@@ -208,7 +204,6 @@ impl Sequence {
         self.take(client, if let Way::Few = self.way { 10 } else { 2000 });
     }
 
-    /// Takes that many IDs and commits them.
     fn take(&self, client: &mut Client, count: i32) {
         let Sequence { name, way } = self;
         let ids = match way {

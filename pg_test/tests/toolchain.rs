@@ -4,7 +4,7 @@
 use pg_snowflake_harness::top;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -18,18 +18,11 @@ struct Machine {
 }
 
 impl Machine {
-    /// A machine without Rust and without packages of it.
     fn new() -> Self {
         let machine = Machine { folder: tempfile::tempdir().unwrap() };
-        for program in SYSTEM {
-            let here = which(program);
-            fs::create_dir_all(machine.path("system")).unwrap();
-            symlink(here, machine.path("system").join(program)).unwrap();
-        }
+        link(&SYSTEM, &machine.path("system"));
         machine.script("system/sudo", "exec \"$@\"");
-        machine.script("system/apt-cache", "[ $1 != depends ] || echo '  Depends: postgresql-15'");
-        machine.script("system/apt-get", &format!("echo \"$@\" >>'{}'", machine.path("asked").display()));
-        machine
+        machine.with_apt("[ $1 != depends ] || echo '  Depends: postgresql-15'", "")
     }
 
     /// A toolchain that no rustup manages.
@@ -41,16 +34,13 @@ impl Machine {
 
     /// rustup with these toolchains, the first of which is active.
     fn with_rustup(self, toolchains: &[(&str, &str)]) -> Self {
-        let list: Vec<&str> = toolchains.iter().map(|(name, _)| *name).collect();
-        let versions: Vec<String> = toolchains.iter().map(|(name, version)| format!("{name}) version={version} ;;\n")).collect();
-        let versions = format!("case ${{RUSTUP_TOOLCHAIN:-{}}} in\n{}esac\n", list[0], versions.concat());
-        self.script(
-            "rustup/rustup",
-            &format!(
-                "case $1 in\nlist | toolchain) printf '%s\\n' {} ;;\nrun) RUSTUP_TOOLCHAIN=$2 exec \"${{0%/*}}/$3\" ;;\nesac",
-                list.iter().map(|name| format!("'{name} (installed)'")).collect::<Vec<_>>().join(" ")
-            ),
-        );
+        let each = |of: fn(&(&str, &str)) -> String| toolchains.iter().map(of).collect::<String>();
+        let versions = each(|(name, version)| format!("{name}) version={version} ;;\n"));
+        let versions = format!("case ${{RUSTUP_TOOLCHAIN:-{}}} in\n{versions}esac\n", toolchains[0].0);
+        let list = each(|(name, _)| format!("'{name} (installed)' "));
+        let rustup =
+            format!("case $1 in\nlist | toolchain) printf '%s\\n' {list};;\nrun) RUSTUP_TOOLCHAIN=$2 exec \"${{0%/*}}/$3\" ;;\nesac");
+        self.script("rustup/rustup", &rustup);
         self.script("rustup/cargo", &format!("{versions}echo \"cargo of $version: $*\""));
         self.script("rustup/rustc", &format!("{versions}echo \"rustc $version (0000000 2026-01-01)\""));
         self
@@ -58,26 +48,21 @@ impl Machine {
 
     /// apt that has a Rust of this version for browsers, and puts it where the system's programs are.
     fn with_packages_of(self, version: &str) -> Self {
-        let (asked, system) = (self.path("asked"), self.path("system"));
-        let package = self.path("package");
-        let machine = self.with_rust("package", version);
-        machine.script(
-            "system/apt-cache",
-            &format!(
-                "case \"$*\" in\ndepends*) echo '  Depends: postgresql-15' ;;\n*rustc) echo 'Version: 1.63.0+dfsg1-2' ;;\n\
-                 *rustc-web) echo 'Version: {version}+dfsg1-1~deb12u2' ;;\nesac"
-            ),
+        let (package, system) = (self.path("package"), self.path("system"));
+        let (package, system) = (package.display(), system.display());
+        let cache = format!(
+            "case \"$*\" in\ndepends*) echo '  Depends: postgresql-15' ;;\n*rustc) echo 'Version: 1.63.0+dfsg1-2' ;;\n\
+             *rustc-web) echo 'Version: {version}+dfsg1-1~deb12u2' ;;\nesac"
         );
-        machine.script(
-            "system/apt-get",
-            &format!(
-                "echo \"$@\" >>'{}'\ncase \"$*\" in *cargo-web*) cp '{package}/cargo' '{package}/rustc' '{}' ;; esac",
-                asked.display(),
-                system.display(),
-                package = package.display()
-            ),
-        );
-        machine
+        let get = format!("case \"$*\" in *cargo-web*) cp '{package}/cargo' '{package}/rustc' '{system}' ;; esac");
+        self.with_rust("package", version).with_apt(&cache, &get)
+    }
+
+    /// apt-get notes what it is asked for.
+    fn with_apt(self, cache: &str, get: &str) -> Self {
+        self.script("system/apt-cache", cache);
+        self.script("system/apt-get", &format!("echo \"$@\" >>'{}'\n{get}", self.path("asked").display()));
+        self
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -85,34 +70,37 @@ impl Machine {
     }
 
     fn script(&self, name: &str, text: &str) {
-        let file = self.path(name);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        script(&self.path(name), text);
     }
 
     /// What `./dev lint --fix` prints here, standard error last.
     fn lint_fix(&self) -> String {
-        let path: Vec<PathBuf> = ["first", "rustup", "system"].map(|name| self.path(name)).into();
-        let output = Command::new(top().join("dev"))
-            .args(["lint", "--fix"])
-            .env_clear()
-            .env("PATH", std::env::join_paths(path).unwrap())
-            .env("HOME", self.folder.path())
-            .output()
-            .unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        String::from_utf8(said).unwrap()
+        let path = ["first", "rustup", "system"].map(|name| self.path(name));
+        let mut dev = Command::new(top().join("dev"));
+        dev.args(["lint", "--fix"]).env_clear().env("PATH", std::env::join_paths(path).unwrap()).env("HOME", self.folder.path());
+        let output = dev.output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
     }
 
-    /// What apt-get was asked to install.
     fn installed(&self) -> String {
         let asked = fs::read_to_string(self.path("asked")).unwrap_or_default();
         asked.lines().filter(|line| line.contains(" install ")).collect()
     }
 }
 
-/// The file of a program on PATH.
+/// Makes programs of this machine those of another one.
+pub fn link(programs: &[&str], folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    programs.iter().for_each(|program| symlink(which(program), folder.join(program)).unwrap());
+}
+
+/// Writes a program.
+pub fn script(file: &Path, text: &str) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(file, Permissions::from_mode(0o755)).unwrap();
+}
+
 pub fn which(program: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     let mut files = std::env::split_paths(&path).map(|folder| folder.join(program));

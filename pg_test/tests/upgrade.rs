@@ -139,7 +139,6 @@ fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
     }
 }
 
-/// A server with that version of both extensions.
 fn server_of(version: &str) -> (Cluster, Client) {
     let cluster = Cluster::builder().release(version).start();
     let mut client = cluster.connect();

@@ -12,10 +12,8 @@ const DENIED: Refusal = Refusal { sqlstate: "42501", message: "pg_snowflake.owne
 /// and only checks it when the library is loaded.
 const EARLY_AND_LATE: [&str; 2] = ["SELECT 1", "SELECT snowflake_decode(0)"];
 
-/// The error on a host that is not listed.
 const NOT_LISTED: Refusal = Refusal { sqlstate: "55000", message: "is not allowed to generate IDs", hint: "they no longer generate" };
 
-/// Like [`owner_of_shard_5`], on a host that may not generate IDs.
 fn unlisted_host() -> Cluster {
     with_writer(Cluster::builder().setting("pg_snowflake.allowed_hosts", "elsewhere").start())
 }

@@ -21,7 +21,6 @@ const DEFAULT: Duration = Duration::from_secs(10);
 /// What the machine and the server's start may add.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A server that wants shard 5.
 fn wants_shard_5(registry: &Registry, name: &str, lease: Duration) -> (Cluster, Client) {
     let builder = registry.node(name).setting("pg_snowflake.shard_id", "5");
     let cluster = builder.setting("pg_snowflake.lease", &lease.as_millis().to_string()).start();

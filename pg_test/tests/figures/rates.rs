@@ -97,7 +97,6 @@ fn a_cancel_and_a_terminate_end_a_waiting_call_within_50_ms() {
 struct Load {
     /// From the first call to the end of the last.
     elapsed: Duration,
-    /// The CPU time of the sessions' processes.
     cpu: Duration,
 }
 

@@ -11,7 +11,6 @@ use std::net::TcpListener;
 
 const WORKER: &str = "FROM pg_stat_activity WHERE backend_type = 'pg_snowflake lease worker'";
 
-/// Waits until the worker is in that state, with that query.
 fn wait_for_worker(client: &mut Client, state: &str, query: &str) {
     let is_so = format!("SELECT count(*) = 1 {WORKER} AND state = '{state}' AND query = '{query}'");
     wait_for(client, &is_so, query);

@@ -10,7 +10,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::thread;
 
-/// Checks that a server with these settings generates no IDs, and says why.
 fn assert_no_lease(settings: Builder, reason: &str) {
     let (server, mut client) = start(settings.setting("pg_snowflake.shard_id", "5"));
     assert_refused_because(&server, &mut client, reason);
@@ -116,7 +115,6 @@ fn a_problem_that_lasts_is_logged_once() {
     }
 }
 
-/// How many problems a server has logged.
 fn warnings(server: &Cluster) -> usize {
     server.log().lines().filter(|line| line.contains("WARNING:  pg_snowflake")).count()
 }
