@@ -6,7 +6,7 @@ mod privileges;
 mod settings;
 
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::Refusal;
+use pg_snowflake_harness::ask::{Refusal, run};
 
 const GENERATE_OWN: &str = "SELECT snowflake_nextval('s', 5)";
 const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
@@ -23,12 +23,10 @@ fn owner_of_shard_5() -> Cluster {
 }
 
 fn with_writer(cluster: Cluster) -> Cluster {
-    cluster
-        .connect()
-        .batch_execute(
-            "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer;
-             GRANT CREATE ON SCHEMA public TO writer",
-        )
-        .unwrap();
+    run(
+        &mut cluster.connect(),
+        "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer;
+         GRANT CREATE ON SCHEMA public TO writer",
+    );
     cluster
 }

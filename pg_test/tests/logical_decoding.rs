@@ -1,6 +1,7 @@
 //! Logical decoding reads the WAL that the extension writes.
 
 use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::run;
 use pg_snowflake_harness::installation::has_contrib;
 use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::wait::wait_for;
@@ -48,13 +49,12 @@ fn a_subscriber_receives_the_rows_with_their_ids() {
 fn publisher() -> (Cluster, Client) {
     let cluster = Cluster::builder().setting("wal_level", "logical").start();
     let mut client = cluster.connect();
-    client
-        .batch_execute(
-            "CREATE SEQUENCE s;
-             CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
-             CREATE PUBLICATION pub FOR TABLE posts",
-        )
-        .unwrap();
+    run(
+        &mut client,
+        "CREATE SEQUENCE s;
+         CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
+         CREATE PUBLICATION pub FOR TABLE posts",
+    );
     (cluster, client)
 }
 

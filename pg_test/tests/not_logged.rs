@@ -1,7 +1,7 @@
 //! Sequences whose pages the WAL does not cover: temporary, unlogged, and new ones under `wal_level = minimal`. And damaged
 //! pages.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, server};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, run, server};
 use pg_snowflake_harness::id::{counter, is_increasing};
 use pg_snowflake_harness::sequence::{State, counter_in_an_hour, insert_lsn, sequence_records_since, state, take, take_one};
 use pg_snowflake_harness::{Cluster, Database, Shutdown};
@@ -112,13 +112,12 @@ fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {
 fn a_damaged_page_is_reported_and_not_left_locked() {
     let mut cluster = Cluster::builder().setting("ignore_checksum_failure", "on").start();
     let mut client = cluster.connect();
-    client
-        .batch_execute(
-            "CREATE SEQUENCE s;
-             CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
-             ALTER SEQUENCE s OWNED BY t.id",
-        )
-        .unwrap();
+    run(
+        &mut client,
+        "CREATE SEQUENCE s;
+         CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
+         ALTER SEQUENCE s OWNED BY t.id",
+    );
     let last = take_one(&mut client, INSERT);
     let file: String = client.query_one("SELECT pg_relation_filepath('s')", &[]).unwrap().get(0);
     cluster.stop(Shutdown::Fast);

@@ -1,6 +1,6 @@
 //! Taking IDs from a sequence requires the same privilege as `nextval()`, and a user's table is read with its owner's.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, run};
 use pg_snowflake_harness::sequence::{counter_in_an_hour, take};
 use pg_snowflake_harness::wait::wait_for;
 use pg_snowflake_harness::{Cluster, top};
@@ -47,17 +47,16 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
 
     owner.batch_execute("REVOKE ALL ON SEQUENCE s FROM writer").unwrap();
     // More messages than the server keeps for a session: 4,096.
-    owner
-        .batch_execute(
-            "DO $$ BEGIN
-                 FOR turn IN 1..1000 LOOP
-                     CREATE TEMP TABLE x (a int, b text);
-                     DROP TABLE x;
-                     COMMIT;
-                 END LOOP;
-             END $$",
-        )
-        .unwrap();
+    run(
+        &mut owner,
+        "DO $$ BEGIN
+             FOR turn IN 1..1000 LOOP
+                 CREATE TEMP TABLE x (a int, b text);
+                 DROP TABLE x;
+                 COMMIT;
+             END LOOP;
+         END $$",
+    );
     // To rebuild the open table, the writer reads this catalog.
     locker.batch_execute("BEGIN; LOCK TABLE pg_attribute IN ACCESS EXCLUSIVE MODE; SELECT pg_advisory_unlock(7)").unwrap();
     wait_for(&mut locker, &waits_for("relation"), "the writer resets its caches");

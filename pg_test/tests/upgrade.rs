@@ -115,14 +115,13 @@ fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
 fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
     let (_database, mut client) = database();
     client.batch_execute(SCHEMA).unwrap();
-    client
-        .batch_execute(
-            "CREATE FUNCTION other_clock(OUT a timestamptz, OUT b timestamptz)
-                 LANGUAGE c AS 'pg_snowflake', 'snowflake_clock_wrapper';
-             CREATE FUNCTION other_calls(pg_node_tree, OUT a oid, OUT b oid) RETURNS SETOF record
-                 LANGUAGE c AS 'pg_snowflake', 'snowflake_generator_calls_wrapper'",
-        )
-        .unwrap();
+    run(
+        &mut client,
+        "CREATE FUNCTION other_clock(OUT a timestamptz, OUT b timestamptz)
+             LANGUAGE c AS 'pg_snowflake', 'snowflake_clock_wrapper';
+         CREATE FUNCTION other_calls(pg_node_tree, OUT a oid, OUT b oid) RETURNS SETOF record
+             LANGUAGE c AS 'pg_snowflake', 'snowflake_generator_calls_wrapper'",
+    );
 
     for query in ["SELECT * FROM other_clock()", "SELECT other_calls(adbin) FROM pg_attrdef"] {
         let refusal = assert_refused(

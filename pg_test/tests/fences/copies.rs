@@ -2,7 +2,7 @@
 
 use super::GENERATE_OWN;
 use nix::unistd::gethostname;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, database_with_sequence};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, database_with_sequence, run};
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::sequence::{take, take_one};
 use pg_snowflake_harness::top;
@@ -20,12 +20,11 @@ fn server_on_db_1() -> Option<Cluster> {
     }
     let cluster = Cluster::builder().host_name("db-1").start();
     let mut client = cluster.connect();
-    client
-        .batch_execute(
-            "CREATE SEQUENCE s;
-             ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1, db-2'",
-        )
-        .unwrap();
+    run(
+        &mut client,
+        "CREATE SEQUENCE s;
+         ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1, db-2'",
+    );
     assert_eq!(take(&mut cluster.connect(), GENERATE_OWN).len(), 1);
     Some(cluster)
 }

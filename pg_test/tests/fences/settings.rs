@@ -1,7 +1,7 @@
 //! The values of the fences. An invalid one that could not be checked when it was set stops all IDs.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, server};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run, server};
 use pg_snowflake_harness::sequence::take;
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 
@@ -64,13 +64,12 @@ fn an_invalid_line_in_the_configuration_file_stops_everything() {
 fn a_session_that_cannot_generate_can_run_parallel_queries() {
     let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", "5-").start();
     let mut client = cluster.connect();
-    client
-        .batch_execute(
-            "CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) AS i; SELECT snowflake_decode(0);
-             SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
-             SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
-        )
-        .unwrap();
+    run(
+        &mut client,
+        "CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) AS i; SELECT snowflake_decode(0);
+         SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
+         SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
+    );
     let query = "SELECT sum(i) FROM t";
     let plan = printed(&mut client, &format!("EXPLAIN (ANALYZE, TIMING OFF) {query}"));
     assert!(plan.contains("Workers Launched: "), "{plan}");
