@@ -107,21 +107,6 @@ fn unpack(archive: &Path, folder: &Path) {
 }
 
 #[test]
-fn a_server_generates_ids_with_the_extension_in_a_mounted_folder() {
-    let Some(mounted) = Mounted::new() else { return };
-    let cluster = mounted.server().start();
-    let mut client = cluster.connect();
-    run(&mut client, "CREATE SEQUENCE s");
-
-    let id = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
-
-    assert_eq!(split(id).shard, 5);
-    assert_eq!(printed(&mut client, &format!("SELECT snowflake_shard_id({id})")), "5");
-    let decoded = printed(&mut client, &format!("SELECT (snowflake_decode({id})).seq"));
-    assert_eq!(decoded, split(id).seq.to_string());
-}
-
-#[test]
 fn servers_generate_ids_by_leases_with_the_extension_in_a_mounted_folder() {
     let Some(mounted) = Mounted::new() else { return };
     let registry = Registry::start_with(mounted.server());

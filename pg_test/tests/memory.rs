@@ -213,13 +213,6 @@ fn a_statement_fails_and_nothing_else_wherever_malloc_fails() {
     assert_no_restart(&cluster);
 }
 
-#[test]
-fn a_statement_fails_and_nothing_else_at_every_limit_of_memory() {
-    let (cluster, _client) = server_with(Builder::default());
-    let limits = [0, 256 << 10, 1 << 20, 3 << 20];
-    assert_no_more_than_a_statement_fails(&cluster, CALLS, &limits);
-}
-
 /// Calls with the largest arguments and on the largest objects that take no longer than a second.
 const LARGEST: &[&str] = &[
     "SELECT snowflake_from_base32(repeat('x', 20000000))",
