@@ -234,7 +234,7 @@ fn row(title: &str, cells: impl IntoIterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Measured, bound, in_a_cell, summary, tables, title};
+    use super::{Measured, bound, in_a_cell, tables, title};
     use crate::limits::{self, Verdict, is_failure};
     use crate::samples::Samples;
     use pg_snowflake_harness::top;
@@ -281,19 +281,6 @@ mod tests {
             ],
         );
         assert!(!text.contains("| `gen_random_uuid()` |"), "{text}");
-    }
-
-    #[test]
-    fn the_summary_has_the_medians_and_their_intervals() {
-        let text = summary(&run("18.6", 50.0, &[("ready_uuids", "bulk_insert_s", 1.064)]));
-        has(
-            &text,
-            &[
-                "| PostgreSQL 18.6 | `snowflake_nextval` | `bigserial` | identity column | ",
-                "| ns for an ID in one session | 50 (50–50) | 140 (110–170) |  |  |  |  |  |  |\n",
-                "| the same with ready-made values |  |  |  |  | 1.06 (1.06–1.06) |  |  |  |\n",
-            ],
-        );
     }
 
     #[test]
