@@ -3,8 +3,8 @@
 use crate::floors;
 use crate::report::Report;
 use crate::tools::{
-    Result, about, cargo, cargo_with_pgrx, command, execute, execute_and_read, is_interrupted, major, make, output, pg_config, run_folder,
-    server_version, survive_interruption, target, top,
+    Result, about, cargo, cargo_with_pgrx, command, execute, execute_and_read, major, make, output, pg_config, run_folder, server_version,
+    target, top,
 };
 use nix::unistd::geteuid;
 use pg_snowflake_harness::output::step;
@@ -34,20 +34,12 @@ struct Run {
 }
 
 impl Run {
-    fn new() -> Self {
-        survive_interruption();
-        Run::default()
-    }
-
     /// Runs a phase, and prints its name, its success and its time.
     fn phase(&mut self, title: &str, part: impl FnOnce(&mut Self) -> Result) -> Result {
         let started = Instant::now();
         println!();
         step(title);
-        part(self).map_err(|error| match is_interrupted() {
-            true => format!("interrupted in: {title}"),
-            false => format!("{error}\n==> RED: {title} (PostgreSQL {})", major()),
-        })?;
+        part(self).map_err(|error| format!("{error}\n==> RED: {title} (PostgreSQL {})", major()))?;
         let seconds = started.elapsed().as_secs_f64();
         println!("    {title}: green after {seconds:.1} s");
         self.report.note_phase(title, seconds);
@@ -111,27 +103,27 @@ impl Run {
 
 /// Everything.
 pub fn all() -> Result {
-    let mut run = Run::new();
+    let mut run = Run::default();
     run.all().map_err(|error| format!("{error}; what comes after it was not run"))?;
     run.show_green("all green")
 }
 
 /// What needs no server.
 pub fn lint() -> Result {
-    Run::new().lint()
+    Run::default().lint()
 }
 
 /// Behaviour with the release library: what can differ on a second major. Format, clippy, docs, the campaign and the
 /// tests inside a server are part of [`all`].
 pub fn short() -> Result {
-    let mut run = Run::new();
+    let mut run = Run::default();
     run.tests("behaviour on real servers", &mut server_tests(&["--test", "servers"]))?;
     run.show_green("the short suite is green")
 }
 
 /// The tests on real servers whose name contains `name`, including the timed ones.
 pub fn named(name: &str) -> Result {
-    let mut run = Run::new();
+    let mut run = Run::default();
     let binaries = ["servers", "figures", "campaign", "bench"].map(|binary| ["--test", binary]);
     let binaries = [binaries.as_flattened(), &["--bin", "bench", "--bin", "dev", "--", name]].concat();
     run.tests(&format!("tests named {name}"), &mut server_tests(&binaries))?;
@@ -144,14 +136,14 @@ pub fn named(name: &str) -> Result {
 
 /// Tests of rates and delays, which need the machine to themselves.
 pub fn figures() -> Result {
-    let mut run = Run::new();
+    let mut run = Run::default();
     run.tests("rates and delays", &mut server_tests(&["--test", "figures"]))?;
     run.show_green("rates and delays are as they should be")
 }
 
 /// The SQL tests and a load of several sessions, on servers under valgrind.
 pub fn under_valgrind() -> Result {
-    let mut run = Run::new();
+    let mut run = Run::default();
     // One at a time. Their findings are shown even if there are none.
     let mut test = server_tests(&["--test", "valgrind", "--", "--test-threads=1", "--nocapture"]);
     run.tests("servers under valgrind", &mut test)?;
@@ -160,14 +152,14 @@ pub fn under_valgrind() -> Result {
 
 /// The tests that need pgrx-tests and cargo-pgrx.
 pub fn in_server() -> Result {
-    let mut run = Run::new();
+    let mut run = Run::default();
     run.phase("in-server tests", Run::in_server)?;
     run.show_green("the in-server tests are green")
 }
 
 /// Drivers and ORMs.
 pub fn examples() -> Result {
-    let mut run = Run::new();
+    let mut run = Run::default();
     let test = &mut cargo(&["test", "--package", "pg_snowflake_examples", "--no-fail-fast"]);
     run.tests("drivers and ORMs", test)?;
     run.show_green("the examples are green")

@@ -1,6 +1,5 @@
 //! Running other programs, and the paths on this machine that `./dev` passes.
 
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use pg_snowflake_harness::installation;
 pub use pg_snowflake_harness::top;
 use std::ffi::OsStr;
@@ -8,12 +7,9 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An error is a message for the person at the terminal.
 pub type Result<T = ()> = std::result::Result<T, String>;
-
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 pub fn target() -> PathBuf {
     top().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
@@ -75,14 +71,12 @@ pub fn pg_config() -> PathBuf {
 
 /// Runs a command, which writes to our output.
 pub fn execute(command: &mut Command) -> Result {
-    refuse_if_interrupted()?;
     let status = command.status().map_err(|error| cannot_run(command, &error))?;
     if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(command))) }
 }
 
 /// Runs a command, passes on its standard output as it arrives, and calls `read` for each line.
 pub fn execute_and_read(command: &mut Command, mut read: impl FnMut(&str)) -> Result {
-    refuse_if_interrupted()?;
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| cannot_run(command, &error))?;
     let mut stdout = BufReader::new(child.stdout.take().expect("standard output is piped"));
     let mut line = Vec::new();
@@ -113,7 +107,6 @@ pub fn last_lines(said: &str, count: usize) -> String {
 
 /// Runs a command, and returns its standard output. The error contains what it wrote.
 pub fn output(command: &mut Command) -> Result<String> {
-    refuse_if_interrupted()?;
     let output = command.output().map_err(|error| cannot_run(command, &error))?;
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
@@ -121,27 +114,6 @@ pub fn output(command: &mut Command) -> Result<String> {
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     Err(format!("{}: {}\n{stdout}{stderr}", shown(command), output.status))
-}
-
-/// From now on, a termination signal does not end this program. It ends the running command, and no other one is started,
-/// so that the interrupted phase can be named. Commands receive signals as usual.
-pub fn survive_interruption() {
-    extern "C" fn interrupted(_: i32) {
-        INTERRUPTED.store(true, Ordering::Relaxed);
-    }
-    let action = SigAction::new(SigHandler::Handler(interrupted), SaFlags::SA_RESTART, SigSet::empty());
-    for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
-        // SAFETY: the handler stores into an atomic and does nothing else.
-        unsafe { sigaction(signal, &action) }.expect("these signals can be handled");
-    }
-}
-
-pub fn is_interrupted() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
-}
-
-fn refuse_if_interrupted() -> Result {
-    if is_interrupted() { Err("interrupted".to_owned()) } else { Ok(()) }
 }
 
 fn cannot_run(command: &Command, error: &std::io::Error) -> String {
