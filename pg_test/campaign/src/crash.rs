@@ -1,8 +1,7 @@
 //! Faults that end the server abruptly: killed, stopped in a checkpoint, restarted with an earlier clock.
 
 use crate::clock::DAY;
-use crate::episode::{self, Episode};
-use crate::journal::Journal;
+use crate::episode::{Episode, close_era};
 use crate::ledger::{Ledger, Promise};
 use crate::load::{self, CREW, Lead, Load, WORKER, prepare};
 use crate::tally::Tally;
@@ -13,17 +12,14 @@ use std::thread::spawn;
 
 /// Kills the whole server, its postmaster alone, or one backend, under load; it restarts at once.
 pub fn kill(episode: &mut Episode) -> Tally {
-    let (lead, promise) = episode.lead_and_promise();
-    let mut cluster = Cluster::new();
-    prepare(&cluster, lead);
-    let mut ledger = Ledger::default();
-    for round in 0..episode.rounds {
+    let lead_and_promise = episode.lead_and_promise();
+    episode.on_one_server(Cluster::builder(), lead_and_promise, |episode, cluster, round| {
         let load = match round % 3 {
-            0 => load_with_a_checkpoint(&cluster, episode, round),
+            0 => load_with_a_checkpoint(cluster, episode, round),
             // No other session flushes its WAL.
-            1 => load::start_with_one_id(&cluster, round * 100),
+            1 => load::start_with_one_id(cluster, round * 100),
             _ => {
-                let load = load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+                let load = load::start(cluster, &mut episode.rng, round * 100, &CREW);
                 episode.sleep_ms(50..200);
                 load
             }
@@ -37,11 +33,10 @@ pub fn kill(episode: &mut Episode) -> Tally {
                 cluster.kill_postmaster();
                 cluster.start();
             }
-            _ => kill_a_backend(&mut cluster, episode),
+            _ => kill_a_backend(cluster, episode),
         }
-        close_era(&cluster, &mut ledger, &load.join(), promise);
-    }
-    episode.last_era(&cluster, ledger, promise)
+        load.join()
+    })
 }
 
 /// Recovery starts at the last checkpoint: a record before it does not cover IDs that are taken after it.
@@ -102,32 +97,19 @@ pub fn stop_in_checkpoint(episode: &mut Episode) -> Tally {
 /// Kills the server, which restarts with a clock that is behind by up to a day.
 pub fn clock_behind_after_crash(episode: &mut Episode) -> Tally {
     // IDs that were returned and not committed may be in no WAL, and this clock may not be above them.
-    let promise = Promise::Committed;
-    let mut cluster = Cluster::builder().setting("pg_snowflake.max_lead", "2d").fake_clock().start();
-    prepare(&cluster, Lead::None);
-    let mut ledger = Ledger::default();
-    for round in 0..episode.rounds {
-        let load = load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+    let builder = Cluster::builder().setting("pg_snowflake.max_lead", "2d").fake_clock();
+    episode.on_one_server(builder, (Lead::None, Promise::Committed), |episode, cluster, round| {
+        let load = load::start(cluster, &mut episode.rng, round * 100, &CREW);
         // Often longer than the 100 ms of counters that a record covers, so that a crash finds more than one record.
         episode.sleep_ms(10..400);
         cluster.kill_9();
         let journals = load.join();
         cluster.set_clock(-episode.step_seconds(DAY));
         cluster.start();
-        close_era(&cluster, &mut ledger, &journals, promise);
         // Half of the crashes happen after the clock was corrected in between.
         if episode.rng.bool() {
             cluster.set_clock(0.0);
         }
-    }
-    episode.last_era(&cluster, ledger, promise)
-}
-
-/// Enters what was returned until the fault, and checks that the server kept what it had acknowledged.
-pub fn close_era(cluster: &Cluster, ledger: &mut Ledger, journals: &[Journal], promise: Promise) {
-    episode::assert_kept(cluster, journals);
-    ledger.close_era(journals, promise);
-    if promise == Promise::Returned {
-        ledger.close_era(&[episode::let_the_clock_pass(cluster, journals)], promise);
-    }
+        journals
+    })
 }

@@ -2,11 +2,11 @@
 
 use crate::journal::{Journal, Sequence, marks};
 use crate::ledger::{Ledger, Promise};
-use crate::load::{self, CREW, Lead};
+use crate::load::{self, CREW, Lead, prepare};
 use crate::tally::Tally;
 use fastrand::Rng;
-use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::id::first_counter_at;
+use pg_snowflake_harness::{Builder, Cluster};
 use postgres::Client;
 use std::ops::Range;
 use std::thread::sleep;
@@ -38,8 +38,42 @@ impl Episode {
         if self.is_second { first } else { second }
     }
 
+    /// One server for all rounds, in each of which something happens to it under load. `happen` returns what the workers got.
+    pub fn on_one_server(
+        &mut self,
+        builder: Builder,
+        (lead, promise): (Lead, Promise),
+        happen: impl Fn(&mut Self, &mut Cluster, i32) -> Vec<Journal>,
+    ) -> Tally {
+        let mut cluster = builder.start();
+        prepare(&cluster, lead);
+        let mut ledger = Ledger::default();
+        for round in 0..self.rounds {
+            let journals = happen(self, &mut cluster, round);
+            close_era(&cluster, &mut ledger, &journals, promise);
+        }
+        self.last_era(&cluster, ledger, promise)
+    }
+
+    /// A new server for each round. `happen` returns the server that goes on in its place, and what the workers got before.
+    pub fn on_new_servers(
+        &mut self,
+        builder: impl Fn() -> Builder,
+        happen: impl Fn(&mut Self, Cluster, Lead) -> (Cluster, Vec<Journal>),
+    ) -> Tally {
+        let mut tally = Tally::default();
+        for _ in 0..self.rounds {
+            let (lead, promise) = self.lead_and_promise();
+            let server = builder().start();
+            prepare(&server, lead);
+            let (other, journals) = happen(self, server, lead);
+            tally += self.go_on_elsewhere(&other, &journals, promise);
+        }
+        tally
+    }
+
     /// Runs the load on the server that took over, and returns the tally of the episode.
-    pub fn go_on_elsewhere(&mut self, server: &Cluster, journals: &[Journal], promise: Promise) -> Tally {
+    fn go_on_elsewhere(&mut self, server: &Cluster, journals: &[Journal], promise: Promise) -> Tally {
         let mut ledger = Ledger::default();
         ledger.close_era(journals, promise);
         if promise == Promise::Returned {
@@ -70,6 +104,15 @@ impl Episode {
     }
 }
 
+/// Enters what was returned until the fault, and checks that the server kept what it had acknowledged.
+pub fn close_era(cluster: &Cluster, ledger: &mut Ledger, journals: &[Journal], promise: Promise) {
+    assert_kept(cluster, journals);
+    ledger.close_era(journals, promise);
+    if promise == Promise::Returned {
+        ledger.close_era(&[let_the_clock_pass(cluster, journals)], promise);
+    }
+}
+
 /// Asserts that the server has every commit that it acknowledged. If it has not, the harness or the server is wrong, and
 /// nothing can be concluded about IDs.
 pub fn assert_kept(cluster: &Cluster, journals: &[Journal]) {
@@ -82,7 +125,7 @@ pub fn assert_kept(cluster: &Cluster, journals: &[Journal]) {
 
 /// Waits until the server's clock has passed all returned IDs, and moves the sequences there: plain `nextval` counts on
 /// from the sequence's position and ignores the clock. Returns what it took.
-pub fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) -> Journal {
+fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) -> Journal {
     let returned = journals.iter().flat_map(|journal| &journal.returned);
     let highest = returned.map(|entry| entry.counter).max().unwrap_or(0);
     let mut client = cluster.connect();

@@ -1,54 +1,44 @@
 //! The primary is lost, and its standby is promoted.
 
 use crate::episode::{self, Episode};
-use crate::ledger::Promise;
-use crate::load::{self, CREW, prepare};
+use crate::journal::Journal;
+use crate::load::{self, CREW};
 use crate::tally::Tally;
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::wait::wait_for;
 
 /// A synchronous standby, whose clock differs from the primary's by up to 2 seconds.
 pub fn synchronous(episode: &mut Episode) -> Tally {
-    let mut tally = Tally::default();
-    for _ in 0..episode.rounds {
-        let (lead, promise) = episode.lead_and_promise();
-        let primary = Cluster::builder().setting("pg_snowflake.max_lead", "10s").fake_clock().start();
-        prepare(&primary, lead);
+    let builder = || Cluster::builder().setting("pg_snowflake.max_lead", "10s").fake_clock();
+    episode.on_new_servers(builder, |episode, primary, _| {
         let standby = primary.standby();
         wait_for_standby(&primary);
-        let [of_primary, of_standby] = [(); 2].map(|()| episode.rng.f64() * 2.0 - 1.0);
-        primary.set_clock(of_primary);
-        standby.set_clock(of_standby);
-        tally += fail_over(episode, primary, &standby, promise, true);
-    }
-    tally
+        for server in [&primary, &standby] {
+            server.set_clock(episode.rng.f64() * 2.0 - 1.0);
+        }
+        let journals = lose(episode, primary);
+        standby.promote();
+        episode::assert_kept(&standby, &journals);
+        (standby, journals)
+    })
 }
 
 /// An asynchronous standby, on a machine with a correct clock.
 pub fn asynchronous(episode: &mut Episode) -> Tally {
-    let mut tally = Tally::default();
-    for _ in 0..episode.rounds {
-        let (lead, promise) = episode.lead_and_promise();
-        let primary = Cluster::new();
-        prepare(&primary, lead);
+    episode.on_new_servers(Cluster::builder, |episode, primary, _| {
         let standby = primary.standby();
-        tally += fail_over(episode, primary, &standby, promise, false);
-    }
-    tally
+        let mut journals = lose(episode, primary);
+        standby.promote();
+        episode::cut_to_marks(&standby, &mut journals);
+        (standby, journals)
+    })
 }
 
-fn fail_over(episode: &mut Episode, mut primary: Cluster, standby: &Cluster, promise: Promise, is_synchronous: bool) -> Tally {
+fn lose(episode: &mut Episode, mut primary: Cluster) -> Vec<Journal> {
     let load = load::start(&primary, &mut episode.rng, 0, &CREW);
     episode.sleep_ms(50..300);
     primary.kill_9();
-    let mut journals = load.join();
-    standby.promote();
-    if is_synchronous {
-        episode::assert_kept(standby, &journals);
-    } else {
-        episode::cut_to_marks(standby, &mut journals);
-    }
-    episode.go_on_elsewhere(standby, &journals, promise)
+    load.join()
 }
 
 pub(super) fn wait_for_standby(primary: &Cluster) {

@@ -1,10 +1,9 @@
 //! Commands that copy a sequence's tuple, with its `log_cnt`, into other storage, whose WAL does not cover the values
 //! that `log_cnt` counts; then the server is killed.
 
-use crate::crash::close_era;
 use crate::episode::Episode;
-use crate::ledger::{Ledger, Promise};
-use crate::load::{self, CREW, Lead, permit, prepare};
+use crate::ledger::Promise;
+use crate::load::{self, CREW, Lead, permit};
 use crate::tally::Tally;
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 
@@ -18,12 +17,9 @@ const ALTERATIONS: [&[&str]; 3] = [
 
 /// Has a sequence altered under load, then kills the server, which restarts at once.
 pub fn alter(episode: &mut Episode) -> Tally {
-    let (lead, promise) = lead_and_promise(episode);
-    let mut cluster = Cluster::new();
-    prepare(&cluster, lead);
-    let mut ledger = Ledger::default();
-    for round in 0..episode.rounds {
-        let load = load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+    let lead_and_promise = lead_and_promise(episode);
+    episode.on_one_server(Cluster::builder(), lead_and_promise, |episode, cluster, round| {
+        let load = load::start(cluster, &mut episode.rng, round * 100, &CREW);
         let mut client = cluster.connect();
         episode.sleep_ms(5..50);
         // Not random, so that even the shortest form has all of them.
@@ -37,31 +33,26 @@ pub fn alter(episode: &mut Episode) -> Tally {
         episode.sleep_ms(1..20);
         cluster.kill_9();
         cluster.start();
-        close_era(&cluster, &mut ledger, &load.join(), promise);
-    }
-    episode.last_era(&cluster, ledger, promise)
+        load.join()
+    })
 }
 
 /// Copies the database, which nobody may use meanwhile. The load continues in the copy, and the server is killed.
 pub fn template(episode: &mut Episode) -> Tally {
     let (lead, promise) = lead_and_promise(episode);
-    let mut cluster = Cluster::new();
-    prepare(&cluster, lead);
-    let mut ledger = Ledger::default();
-    for round in 0..episode.rounds {
-        let load = load::start(&cluster, &mut episode.rng, round * 100, &CREW);
+    episode.on_one_server(Cluster::builder(), (lead, promise), |episode, cluster, round| {
+        let load = load::start(cluster, &mut episode.rng, round * 100, &CREW);
         episode.sleep_ms(5..50);
         let mut journals = load.stop();
-        put_a_copy_in_place(&cluster, round);
-        permit(&cluster, lead);
-        let load = load::start(&cluster, &mut episode.rng, round * 100 + 50, &CREW);
+        put_a_copy_in_place(cluster, round);
+        permit(cluster, lead);
+        let load = load::start(cluster, &mut episode.rng, round * 100 + 50, &CREW);
         episode.sleep_ms(5..50);
         cluster.kill_9();
         cluster.start();
         journals.extend(load.join());
-        close_era(&cluster, &mut ledger, &journals, promise);
-    }
-    episode.last_era(&cluster, ledger, promise)
+        journals
+    })
 }
 
 /// Copies the database of the load, and renames the copy to its name. The original stays, because dropping it makes a
