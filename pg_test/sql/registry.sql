@@ -1,34 +1,30 @@
 -- Only the functions of a registry change its leases, and a person only what leases do not depend on.
 
-\pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
 -- A registry's database needs no other extension.
 DROP EXTENSION pg_snowflake;
 CREATE EXTENSION pg_snowflake_registry;
 
--- Once a server has a lease.
+\echo -- once a server has a lease
 SELECT shard_id, granted FROM snowflake_registry.claim('{5}', 'db-1', '00000000-0000-4000-8000-000000000001', NULL,
     '00000000-0000-4000-8000-000000000002', clock_timestamp() + interval '5 min', '5 min');
 
-\set SHOW_CONTEXT never
-INSERT INTO snowflake_registry.shards TABLE snowflake_registry.shards;
-\echo :LAST_ERROR_SQLSTATE
-\set VERBOSITY terse
-INSERT INTO snowflake_registry.identity TABLE snowflake_registry.identity;
-DELETE FROM snowflake_registry.shards;
-TRUNCATE snowflake_registry.shards;
-UPDATE snowflake_registry.shards SET ends = now();
-UPDATE snowflake_registry.identity SET quiet_until = now();
-DELETE FROM snowflake_registry.identity;
-TRUNCATE snowflake_registry.identity;
-DELETE FROM snowflake_registry.nodes;
-UPDATE snowflake_registry.nodes SET lost_serial = 1;
-TRUNCATE snowflake_registry.nodes;
-
--- Nor as a replica.
+\echo -- changes that are refused
+SELECT change, split_part(error_of(change), ' | ', 1) FROM unnest(ARRAY[
+    'INSERT INTO snowflake_registry.shards TABLE snowflake_registry.shards', 'DELETE FROM snowflake_registry.shards',
+    'TRUNCATE snowflake_registry.shards', 'UPDATE snowflake_registry.shards SET ends = now()',
+    'INSERT INTO snowflake_registry.identity TABLE snowflake_registry.identity', 'DELETE FROM snowflake_registry.identity',
+    'TRUNCATE snowflake_registry.identity', 'UPDATE snowflake_registry.identity SET quiet_until = now()',
+    'DELETE FROM snowflake_registry.nodes', 'TRUNCATE snowflake_registry.nodes',
+    'UPDATE snowflake_registry.nodes SET lost_serial = 1']) AS change;
+\echo -- the whole error, as a replica
 SET session_replication_role = replica;
-DELETE FROM snowflake_registry.shards;
+SELECT error_of('DELETE FROM snowflake_registry.shards');
 RESET session_replication_role;
 
+\echo -- changes that are allowed
 UPDATE snowflake_registry.identity SET longest_lease = '10 s';
 UPDATE snowflake_registry.nodes SET role = current_user;
 INSERT INTO snowflake_registry.nodes VALUES ('db-9', current_user);

@@ -171,76 +171,6 @@ SELECT count(*) FROM snowflake_nextvals('sequence_test_temp1', 5, 3);
 SELECT snowflake_nextvals('sequence_test2', 5, 1); -- error
 ROLLBACK;
 
---
--- Privileges
---
-CREATE USER regress_sequence_user;
-GRANT CREATE ON SCHEMA public TO regress_sequence_user;
-
--- snowflake_nextval
-BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
-CREATE SEQUENCE seq3;
-REVOKE ALL ON seq3 FROM regress_sequence_user;
-GRANT SELECT ON seq3 TO regress_sequence_user;
-SELECT snowflake_nextval('seq3', 5);
-ROLLBACK;
-
-BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
-CREATE SEQUENCE seq3;
-REVOKE ALL ON seq3 FROM regress_sequence_user;
-GRANT UPDATE ON seq3 TO regress_sequence_user;
-SELECT next_seq('seq3');
-ROLLBACK;
-
-BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
-CREATE SEQUENCE seq3;
-REVOKE ALL ON seq3 FROM regress_sequence_user;
-GRANT USAGE ON seq3 TO regress_sequence_user;
-SELECT next_seq('seq3');
-ROLLBACK;
-
--- snowflake_nextvals
-BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
-CREATE SEQUENCE seq3;
-REVOKE ALL ON seq3 FROM regress_sequence_user;
-GRANT SELECT ON seq3 TO regress_sequence_user;
-SELECT snowflake_nextvals('seq3', 5, 2);
-ROLLBACK;
-
--- snowflake_currval
-BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
-CREATE SEQUENCE seq3;
-SELECT next_seq('seq3');
-REVOKE ALL ON seq3 FROM regress_sequence_user;
-GRANT SELECT ON seq3 TO regress_sequence_user;
-SELECT current_seq('seq3');
-ROLLBACK;
-
-BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
-CREATE SEQUENCE seq3;
-SELECT next_seq('seq3');
-REVOKE ALL ON seq3 FROM regress_sequence_user;
-GRANT UPDATE ON seq3 TO regress_sequence_user;
-SELECT snowflake_currval('seq3');
-ROLLBACK;
-
-BEGIN;
-SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
-CREATE SEQUENCE seq3;
-SELECT next_seq('seq3');
-REVOKE ALL ON seq3 FROM regress_sequence_user;
-GRANT USAGE ON seq3 TO regress_sequence_user;
-SELECT current_seq('seq3');
-ROLLBACK;
-
-REVOKE CREATE ON SCHEMA public FROM regress_sequence_user;
-DROP USER regress_sequence_user;
 DROP SEQUENCE sequence_test2;
 
 --
@@ -253,3 +183,31 @@ SELECT last_value & 1023 AS taken FROM test_seq1;
 SELECT next_seq('test_seq1') IN (15, 24) AS goes_on;
 
 DROP SEQUENCE test_seq1;
+
+--
+-- Privileges, of an owner who has revoked them from itself
+--
+\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
+CREATE USER regress_sequence_user;
+GRANT CREATE ON SCHEMA public TO regress_sequence_user;
+CREATE SEQUENCE seq3;
+ALTER SEQUENCE seq3 OWNER TO regress_sequence_user;
+CREATE FUNCTION error_with(privilege text, call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    error text;
+BEGIN
+    PERFORM snowflake_nextval('seq3', 5);
+    EXECUTE format('REVOKE ALL ON seq3 FROM regress_sequence_user; GRANT %s ON seq3 TO regress_sequence_user', privilege);
+    SET LOCAL SESSION AUTHORIZATION regress_sequence_user;
+    error := error_of('SELECT ' || call);
+    SET LOCAL SESSION AUTHORIZATION DEFAULT;
+    RETURN error;
+END $$;
+SELECT privilege, call, error_with(privilege, call)
+FROM unnest(ARRAY['snowflake_nextval(''seq3'', 5)', 'snowflake_nextvals(''seq3'', 5, 2)', 'snowflake_currval(''seq3'')']) WITH ORDINALITY AS calls (call, n),
+    unnest('{SELECT,UPDATE,USAGE}'::text[]) AS privilege
+ORDER BY n, privilege COLLATE "C";
+DROP OWNED BY regress_sequence_user;
+DROP USER regress_sequence_user;
