@@ -50,13 +50,15 @@ CREATE FUNCTION facts(ids bigint[], OUT count bigint, OUT shards int[], OUT out_
 $$;
 SELECT replace(error_of($$SELECT snowflake_nextvals('s', 10)$$), current_database(), 'blog');
 SET pg_snowflake.shard_id = 7;
-SELECT error_of($$SELECT snowflake_nextvals('s', -1)$$);
+SELECT call, error_of('SELECT ' || call)
+FROM unnest(ARRAY[$$snowflake_nextvals('s', -1)$$, $$snowflake_nextvals('s', 5, -1)$$, $$snowflake_nextvals('s', 4096, 0)$$]) AS call;
 SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', 5)));
 SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', count => 3000)));
 SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', 0)));
 SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', NULL)));
 \echo -- with a shard
 SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', 5, 10)));
+SELECT * FROM facts(ARRAY(SELECT snowflake_nextvals('s', 5, NULL)));
 
 \echo -- an open cursor follows the shard of the database: the shard and the counter; the run was fetched for the former shard
 DROP SEQUENCE s;

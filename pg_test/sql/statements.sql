@@ -3,9 +3,6 @@
 -- An ID depends on the time, but its seq does not: it counts from 1 by one.
 
 \pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
-CREATE FUNCTION seq_of(id bigint) RETURNS int
-LANGUAGE sql AS $$ SELECT seq FROM snowflake_decode($1) $$;
-
 CREATE SEQUENCE s;
 CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5), body text UNIQUE);
 
@@ -15,28 +12,28 @@ CREATE PROCEDURE wait_for_the_next_tick() LANGUAGE sql AS $$ SELECT pg_sleep(0.0
 --
 -- INSERT
 --
-INSERT INTO posts (body) VALUES ('a'), ('b') RETURNING seq_of(id), body;
-INSERT INTO posts (body) SELECT 'row ' || g FROM generate_series(1, 3) g RETURNING seq_of(id), body;
-INSERT INTO posts DEFAULT VALUES RETURNING seq_of(id), body;
+INSERT INTO posts (body) VALUES ('a'), ('b') RETURNING snowflake_seq(id), body;
+INSERT INTO posts (body) SELECT 'row ' || g FROM generate_series(1, 3) g RETURNING snowflake_seq(id), body;
+INSERT INTO posts DEFAULT VALUES RETURNING snowflake_seq(id), body;
 
 -- a row that meets a conflict has taken its ID, as in core
-INSERT INTO posts (body) VALUES ('a'), ('c') ON CONFLICT (body) DO NOTHING RETURNING seq_of(id), body;
+INSERT INTO posts (body) VALUES ('a'), ('c') ON CONFLICT (body) DO NOTHING RETURNING snowflake_seq(id), body;
 INSERT INTO posts (body) VALUES ('a'), ('d')
-    ON CONFLICT (body) DO UPDATE SET body = 'a, again' RETURNING seq_of(id), body;
+    ON CONFLICT (body) DO UPDATE SET body = 'a, again' RETURNING snowflake_seq(id), body;
 
 -- a statement that fails has taken its IDs too
 INSERT INTO posts (body) VALUES ('e'), ('b');
-INSERT INTO posts (body) VALUES ('e') RETURNING seq_of(id);
+INSERT INTO posts (body) VALUES ('e') RETURNING snowflake_seq(id);
 
-UPDATE posts SET id = DEFAULT WHERE body = 'e' RETURNING seq_of(id);
-WITH added AS (INSERT INTO posts (body) VALUES ('f') RETURNING id) SELECT seq_of(id) FROM added;
+UPDATE posts SET id = DEFAULT WHERE body = 'e' RETURNING snowflake_seq(id);
+WITH added AS (INSERT INTO posts (body) VALUES ('f') RETURNING id) SELECT snowflake_seq(id) FROM added;
 MERGE INTO posts USING (VALUES ('g')) AS new (body) ON posts.body = new.body
     WHEN NOT MATCHED THEN INSERT (body) VALUES (new.body);
-SELECT seq_of(id) FROM posts WHERE body = 'g';
+SELECT snowflake_seq(id) FROM posts WHERE body = 'g';
 
 -- in the order of the rows
 SELECT count(*) AS out_of_order
-FROM (SELECT id, lag(id) OVER (ORDER BY seq_of(id)) AS before FROM posts) AS p WHERE id <= before;
+FROM (SELECT id, lag(id) OVER (ORDER BY snowflake_seq(id)) AS before FROM posts) AS p WHERE id <= before;
 
 --
 -- COPY
@@ -49,16 +46,16 @@ two
 COPY posts (id, body) FROM stdin;
 7	with its id
 \.
-SELECT seq_of(id), body FROM posts ORDER BY body;
+SELECT snowflake_seq(id), body FROM posts ORDER BY body;
 
 -- a table of its own, added to rows that are there
 CREATE TABLE old (body text);
 INSERT INTO old VALUES ('x'), ('y');
 ALTER TABLE old ADD id bigint DEFAULT snowflake_nextval('s', 5);
-SELECT seq_of(id), body FROM old ORDER BY body;
+SELECT snowflake_seq(id), body FROM old ORDER BY body;
 
 CREATE TABLE made AS SELECT snowflake_nextval('s', 5) AS id FROM generate_series(1, 2);
-SELECT seq_of(id) FROM made ORDER BY id;
+SELECT snowflake_seq(id) FROM made ORDER BY id;
 
 --
 -- Triggers
@@ -71,16 +68,16 @@ BEGIN
 END $$;
 CREATE TRIGGER give_id BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION give_id();
 INSERT INTO events (body) VALUES ('a'), ('b')
-    RETURNING snowflake_shard_id(id), seq_of(id), id = snowflake_currval('s') AS is_current \g (tuples_only=off format=aligned)
+    RETURNING snowflake_shard_id(id), snowflake_seq(id), id = snowflake_currval('s') AS is_current \g (tuples_only=off format=aligned)
 
 --
 -- Prepared statements
 --
 SET plan_cache_mode = force_generic_plan;
-PREPARE take (regclass, int) AS SELECT seq_of(id), snowflake_shard_id(id) FROM snowflake_nextval($1, $2) AS id;
+PREPARE take (regclass, int) AS SELECT snowflake_seq(id), snowflake_shard_id(id) FROM snowflake_nextval($1, $2) AS id;
 EXECUTE take ('s', 5);
 EXECUTE take ('s', 6);
-PREPARE add (text) AS INSERT INTO posts (body) VALUES ($1) RETURNING seq_of(id);
+PREPARE add (text) AS INSERT INTO posts (body) VALUES ($1) RETURNING snowflake_seq(id);
 EXECUTE add ('prepared');
 EXECUTE add ('prepared again');
 -- a plan does not hold on to a sequence that was altered
@@ -109,14 +106,14 @@ DECLARE
 BEGIN
     FOR i IN 1..3 LOOP
         id := snowflake_nextval('s', 5);
-        RAISE NOTICE 'seq %', seq_of(id);
+        RAISE NOTICE 'seq %', snowflake_seq(id);
     END LOOP;
     FOR id IN SELECT snowflake_nextvals('s', 5, 3) LOOP
-        RAISE NOTICE 'seq %', seq_of(id);
-        EXIT WHEN seq_of(id) = 218;
+        RAISE NOTICE 'seq %', snowflake_seq(id);
+        EXIT WHEN snowflake_seq(id) = 218;
     END LOOP;
     -- the loop took three, whatever it used of them
-    RAISE NOTICE 'seq %', seq_of(snowflake_nextval('s', 5));
+    RAISE NOTICE 'seq %', snowflake_seq(snowflake_nextval('s', 5));
     RAISE NOTICE 'increasing %', snowflake_currval('s') > first;
 END $$;
 
@@ -125,15 +122,15 @@ BEGIN
     PERFORM snowflake_nextval('s', 5);
     RAISE EXCEPTION 'no';
 EXCEPTION WHEN raise_exception THEN
-    RETURN seq_of(snowflake_currval('s'));
+    RETURN snowflake_seq(snowflake_currval('s'));
 END $$;
 SELECT fails_after_an_id();
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 
 CREATE PROCEDURE across_transactions() LANGUAGE plpgsql AS $$
 BEGIN
     FOR i IN 1..4 LOOP
-        RAISE NOTICE 'seq %', seq_of(snowflake_nextval('s', 5));
+        RAISE NOTICE 'seq %', snowflake_seq(snowflake_nextval('s', 5));
         IF i % 2 = 0 THEN COMMIT; ELSE ROLLBACK; END IF;
     END LOOP;
 END $$;
@@ -144,24 +141,24 @@ CALL across_transactions();
 --
 ALTER SEQUENCE s RESTART WITH 300;
 BEGIN;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 SAVEPOINT a;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 SAVEPOINT b;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 ROLLBACK TO b;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 RELEASE a;
-SELECT seq_of(snowflake_currval('s'));
+SELECT snowflake_seq(snowflake_currval('s'));
 ROLLBACK;
-SELECT seq_of(snowflake_currval('s'));
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_currval('s'));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 
 -- the lock is that of core's nextval()
 BEGIN;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 SAVEPOINT a;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 SELECT mode FROM pg_locks WHERE relation = 's'::regclass AND pid = pg_backend_pid();
 COMMIT;
 
@@ -170,7 +167,7 @@ BEGIN;
 SAVEPOINT a;
 SELECT snowflake_nextval('s', 4096);
 ROLLBACK TO a;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 COMMIT;
 
 --
@@ -178,40 +175,40 @@ COMMIT;
 --
 BEGIN;
 CREATE SEQUENCE t;
-SELECT seq_of(snowflake_nextval('t', 5));
+SELECT snowflake_seq(snowflake_nextval('t', 5));
 ALTER SEQUENCE t RESTART WITH 50;
-SELECT seq_of(snowflake_nextval('t', 5));
+SELECT snowflake_seq(snowflake_nextval('t', 5));
 SAVEPOINT a;
 ALTER SEQUENCE t RESTART WITH 70 CACHE 20;
-SELECT seq_of(snowflake_nextval('t', 5));
+SELECT snowflake_seq(snowflake_nextval('t', 5));
 SELECT last_value & 1023 AS taken FROM t;
 -- back on the page of before
 ROLLBACK TO a;
 CALL wait_for_the_next_tick();
-SELECT seq_of(snowflake_nextval('t', 5));
+SELECT snowflake_seq(snowflake_nextval('t', 5));
 SELECT last_value & 1023 AS taken FROM t;
 SAVEPOINT b;
 DROP SEQUENCE t;
 ROLLBACK TO b;
-SELECT seq_of(snowflake_nextval('t', 5));
+SELECT snowflake_seq(snowflake_nextval('t', 5));
 COMMIT;
-SELECT seq_of(snowflake_nextval('t', 5));
+SELECT snowflake_seq(snowflake_nextval('t', 5));
 
 BEGIN;
 ALTER SEQUENCE t RESTART WITH 500;
-SELECT seq_of(snowflake_nextval('t', 5));
+SELECT snowflake_seq(snowflake_nextval('t', 5));
 ROLLBACK;
 CALL wait_for_the_next_tick();
-SELECT seq_of(snowflake_nextval('t', 5));
+SELECT snowflake_seq(snowflake_nextval('t', 5));
 
 BEGIN;
 CREATE SEQUENCE never;
-SELECT seq_of(snowflake_nextval('never', 5));
+SELECT snowflake_seq(snowflake_nextval('never', 5));
 ROLLBACK;
 SELECT snowflake_nextval('never', 5);
 BEGIN;
 CREATE SEQUENCE never;
-SELECT seq_of(snowflake_nextval('never', 5));
+SELECT snowflake_seq(snowflake_nextval('never', 5));
 COMMIT;
 DROP SEQUENCE never, t;
 
@@ -220,10 +217,10 @@ DROP SEQUENCE never, t;
 --
 ALTER SEQUENCE s RESTART WITH 400;
 BEGIN;
-DECLARE ids CURSOR FOR SELECT seq_of(snowflake_nextval('s', 5)) FROM generate_series(1, 10);
+DECLARE ids CURSOR FOR SELECT snowflake_seq(snowflake_nextval('s', 5)) FROM generate_series(1, 10);
 FETCH 2 FROM ids;
 -- the cursor and the statements between its fetches take turns
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 FETCH 1 FROM ids;
 SAVEPOINT a;
 FETCH 1 FROM ids;
@@ -236,7 +233,7 @@ COMMIT;
 CREATE SEQUENCE core START 406;
 BEGIN;
 DECLARE ids SCROLL CURSOR FOR
-    SELECT seq_of(snowflake_nextval('s', 5)), nextval('core') FROM generate_series(1, 10);
+    SELECT snowflake_seq(snowflake_nextval('s', 5)), nextval('core') FROM generate_series(1, 10);
 FETCH 2 FROM ids;
 FETCH BACKWARD 1 FROM ids;
 FETCH 1 FROM ids;
@@ -245,10 +242,10 @@ DROP SEQUENCE core;
 
 -- WITH HOLD runs to its end at commit
 BEGIN;
-DECLARE held CURSOR WITH HOLD FOR SELECT seq_of(snowflake_nextval('s', 5)) FROM generate_series(1, 5);
+DECLARE held CURSOR WITH HOLD FOR SELECT snowflake_seq(snowflake_nextval('s', 5)) FROM generate_series(1, 5);
 FETCH 1 FROM held;
 COMMIT;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 FETCH ALL FROM held;
 CLOSE held;
 
@@ -256,12 +253,12 @@ CLOSE held;
 SELECT setval('s', (snowflake_min_id(now() + '1 hour') >> 12) + 500, false) > 0 AS is_ahead;
 SET pg_snowflake.max_lead = '2h';
 BEGIN;
-DECLARE batch CURSOR WITH HOLD FOR SELECT seq_of(id) FROM (SELECT snowflake_nextvals('s', 5, 4)) AS b (id);
+DECLARE batch CURSOR WITH HOLD FOR SELECT snowflake_seq(id) FROM (SELECT snowflake_nextvals('s', 5, 4)) AS b (id);
 FETCH 1 FROM batch;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 FETCH 1 FROM batch;
 COMMIT;
-SELECT seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(snowflake_nextval('s', 5));
 FETCH ALL FROM batch;
 CLOSE batch;
 RESET pg_snowflake.max_lead;
@@ -270,19 +267,14 @@ ALTER SEQUENCE s RESTART WITH 506;
 --
 -- Batches
 --
-SELECT snowflake_nextvals('s', 5, 0) \g (tuples_only=off footer=on)
-SELECT * FROM snowflake_nextvals('s', 5, 0) \g (tuples_only=off footer=on)
-SELECT snowflake_nextvals('s', 5, -1);
-SELECT snowflake_nextvals('s', 5, NULL) \g (tuples_only=off footer=on)
-SELECT snowflake_nextvals('s', 4096, 0);
-SELECT snowflake_shard_id(id), seq_of(id) FROM snowflake_nextvals('s', 5, 2) AS id;
-SELECT seq_of(snowflake_currval('s'));
+SELECT snowflake_shard_id(id), snowflake_seq(id) FROM snowflake_nextvals('s', 5, 2) AS id;
+SELECT snowflake_seq(snowflake_currval('s'));
 -- one that is not read to its end
-SELECT seq_of(id) FROM (SELECT snowflake_nextvals('s', 5, 3)) AS b (id) LIMIT 1;
-SELECT seq_of(snowflake_currval('s')), seq_of(snowflake_nextval('s', 5));
+SELECT snowflake_seq(id) FROM (SELECT snowflake_nextvals('s', 5, 3)) AS b (id) LIMIT 1;
+SELECT snowflake_seq(snowflake_currval('s')), snowflake_seq(snowflake_nextval('s', 5));
 -- two at once in one statement, and one for each row
-SELECT seq_of(snowflake_nextvals('s', 5, 2)), seq_of(snowflake_nextvals('s', 6, 1));
-SELECT g, seq_of(id) FROM generate_series(1, 2) g, snowflake_nextvals('s', 5, g) AS id;
-INSERT INTO posts (id) SELECT snowflake_nextvals('s', 5, 2) RETURNING seq_of(id);
+SELECT snowflake_seq(snowflake_nextvals('s', 5, 2)), snowflake_seq(snowflake_nextvals('s', 6, 1));
+SELECT g, snowflake_seq(id) FROM generate_series(1, 2) g, snowflake_nextvals('s', 5, g) AS id;
+INSERT INTO posts (id) SELECT snowflake_nextvals('s', 5, 2) RETURNING snowflake_seq(id);
 
 DROP TABLE posts, old, made, events;
