@@ -28,7 +28,7 @@ END $$;
 SELECT ids, first, last, gaps, last_value - :start AS last_value
 FROM unnest('{1,2,1023,1024,1025,5000}'::int[]) AS size, batch(size) \g (tuples_only=off)
 
-\echo -- it fetches a run of counters from the page at a time: the first ID, and what the sequence holds after the IDs 1, 1024, 1025 and 3000
+\echo -- it fetches a run of counters from the page at a time: the first ID, and what the sequence holds after ID 1, 1024, 1025 and 3000
 DROP SEQUENCE s;
 CREATE SEQUENCE s START :start;
 BEGIN;

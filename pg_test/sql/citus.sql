@@ -5,8 +5,7 @@
 \pset format unaligned
 \pset tuples_only on
 \getenv folder PG_ABS_SRCDIR
-\set metadata :folder '/data/citus.sql'
-\i :metadata
+\i :folder/data/citus.sql
 SET allow_system_table_mods = on;
 CREATE SEQUENCE s;
 

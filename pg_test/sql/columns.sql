@@ -133,8 +133,9 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 
 SELECT e.* FROM unnest(ARRAY[
-    $$snowflake_nextval('low', 5)$$, $$snowflake_nextval('s', 6)$$, $$snowflake_nextval('s', 8192)$$, $$snowflake_nextval('s', 128, 'js53')$$, $$snowflake_nextval('s')$$,
-    $$snowflake_nextval('small', 5)$$, $$snowflake_nextval('not_one', 5)$$, $$snowflake_nextval(99999::oid, 5)$$, $$snowflake_nextval('small', 9000)$$]) AS call, error_with(call) AS e;
+    $$snowflake_nextval('low', 5)$$, $$snowflake_nextval('s', 6)$$, $$snowflake_nextval('s', 8192)$$, $$snowflake_nextval('s', 128, 'js53')$$,
+    $$snowflake_nextval('s')$$, $$snowflake_nextval('small', 5)$$, $$snowflake_nextval('not_one', 5)$$, $$snowflake_nextval(99999::oid, 5)$$,
+    $$snowflake_nextval('small', 9000)$$]) AS call, error_with(call) AS e;
 RESET pg_snowflake.owned_shards;
 
 \echo -- a fence for hosts is an error for every shard, here without the name of this host
@@ -157,7 +158,8 @@ CREATE TABLE plain (id bigint);
 CREATE VIEW seen AS SELECT * FROM plain;
 ALTER VIEW seen ALTER id SET DEFAULT snowflake_nextval('s', 3);
 CREATE TEMPORARY TABLE mine (id bigint DEFAULT snowflake_nextval('s', 4));
-SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY table_name::text \g (tuples_only=off format=aligned)
+SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY table_name::text
+    \g (tuples_only=off format=aligned)
 DROP TABLE parted, mine;
 DROP FOREIGN TABLE foreign_posts;
 DROP VIEW seen;
@@ -171,10 +173,12 @@ ALTER TABLE posts DROP dropped;
 CREATE VIEW recent AS SELECT * FROM posts;
 CREATE TYPE pair AS (a post_id);
 INSERT INTO posts DEFAULT VALUES;
-SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY column_name \g (tuples_only=off format=aligned)
+SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY column_name
+    \g (tuples_only=off format=aligned)
 SELECT id > 7 AS id, special > 7 AS special, other, empty, ids FROM posts \g (tuples_only=off)
 ALTER DOMAIN post_id DROP DEFAULT;
-SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY column_name \g (tuples_only=off)
+SELECT table_name, column_name, sequence, shard_id, uses_current_shard, layout FROM snowflake_columns ORDER BY column_name
+    \g (tuples_only=off)
 DROP VIEW recent;
 DROP TABLE posts;
 

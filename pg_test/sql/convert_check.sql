@@ -8,7 +8,8 @@ SET pg_snowflake.shard_id = 5;
 
 -- Converts posts twice, with a row between the two. What its CHECKs are, the errors of a generated and of another ID of the shard and of
 -- the value 1, and how many of 20 IDs of shard 6 it refuses: they are of one tick, so they fall into all partitions.
-CREATE FUNCTION converted(tables text, arguments text, OUT checks text, OUT own text, OUT one text, OUT refused bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION converted(tables text, arguments text, OUT checks text, OUT own text, OUT one text, OUT refused bigint)
+LANGUAGE plpgsql AS $$
 DECLARE
     layout CONSTANT snowflake_layout := coalesce(substring(arguments FROM '''(.*)'''), 'postgres');
 BEGIN
@@ -19,15 +20,16 @@ BEGIN
     SELECT string_agg(concat_ws(' ', conname, pg_get_constraintdef(oid)), ', ' ORDER BY conname COLLATE "C") INTO checks FROM pg_constraint
     WHERE contype = 'c' AND coninhcount = 0 AND conrelid = 'posts'::regclass;
     one := left(error_of('INSERT INTO posts VALUES (1)'), 5);
-    SELECT count(*) FILTER (WHERE error_of(format('INSERT INTO posts (id) SELECT snowflake_encode(now(), 6, %s, %L)', seq, layout)) LIKE '23514%')
-    INTO refused FROM generate_series(0, 19) AS seq;
+    SELECT count(*) INTO refused FROM generate_series(0, 19) AS seq
+    WHERE error_of(format('INSERT INTO posts (id) SELECT snowflake_encode(now(), 6, %s, %L)', seq, layout)) LIKE '23514%';
 END $$;
 
 SELECT of, c.* FROM (VALUES
     ('an empty table', ', 5', 'CREATE TABLE posts (id bigint)'),
     ('negative values, in a layout that has no shard for them', ', 5, ''js53''',
      'CREATE TABLE posts (id bigint); INSERT INTO posts VALUES (-1), (-4711)'),
-    ('rows that are all of the shard', ', 5', 'CREATE TABLE posts (id bigint); INSERT INTO posts VALUES (snowflake_encode(''2020-01-01'', 5, 7))'),
+    ('rows that are all of the shard', ', 5',
+     'CREATE TABLE posts (id bigint); INSERT INTO posts VALUES (snowflake_encode(''2020-01-01'', 5, 7))'),
     ('an omitted shard, which is that of the setting', '', 'CREATE TABLE posts (id bigint)'),
     ('a name that is used', ', 5', 'CREATE TABLE posts (id bigint, body text CONSTRAINT posts_id_shard_check CHECK (body <> ''''))'),
     ('a name that is used, and a row', ', 5',

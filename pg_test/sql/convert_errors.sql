@@ -50,8 +50,8 @@ CREATE FOREIGN TABLE of_near_too () INHERITS (of_near) SERVER elsewhere;
 
 -- The error of a conversion, with other words for what varies: the name of the database and the next ID.
 CREATE FUNCTION refusal(arguments text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(replace(error_of('SELECT snowflake_convert_column(' || arguments || ')'), quote_ident(current_database()), '<database>'),
-                          'would be about \d{19}\.', 'would be about <ID>.')
+    SELECT regexp_replace(replace(error, quote_ident(current_database()), '<database>'), 'would be about \d{19}\.', 'would be about <ID>.')
+    FROM error_of('SELECT snowflake_convert_column(' || arguments || ')') AS error
 $$;
 
 -- All that a conversion changes, to compare before and after.

@@ -14,8 +14,8 @@ FROM unnest(ARRAY['', '000000000000', '00000000000000', '000000000000U', '000000
 
 \echo -- an error repeats only the beginning of a long text
 SELECT error_of(format('SELECT ' || call, repeat('a', length)))
-FROM unnest(ARRAY['snowflake_from_base32(%L)', '%L::snowflake_layout', '''%s:5''::snowflake_layout', '''time:%s''::snowflake_layout']) AS call,
-    unnest('{900,100000}'::int[]) AS length
+FROM unnest(ARRAY['snowflake_from_base32(%L)', '%L::snowflake_layout', '''%s:5''::snowflake_layout',
+                  '''time:%s''::snowflake_layout']) AS call, unnest('{900,100000}'::int[]) AS length
 ORDER BY call COLLATE "C", length;
 
 \echo -- UUID, and a time beyond the 48 bits that it has for the time

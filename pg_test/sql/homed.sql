@@ -11,7 +11,8 @@ $$;
 
 \echo -- every ID is in the partition of its shard, of the hash of PostgreSQL itself
 CREATE TABLE t (id bigint) PARTITION BY HASH (id);
-CREATE FUNCTION homed(ids bigint[], shard int, modulus int, OUT ids bigint, OUT strangers bigint, OUT other_shards bigint) LANGUAGE sql AS $$
+CREATE FUNCTION homed(ids bigint[], shard int, modulus int, OUT ids bigint, OUT strangers bigint, OUT other_shards bigint)
+LANGUAGE sql AS $$
     SELECT count(DISTINCT id), count(*) FILTER (WHERE NOT satisfies_hash_partition('t'::regclass, modulus, shard, id)),
         count(*) FILTER (WHERE snowflake_shard_id(id) % modulus <> shard)
     FROM unnest($1) AS id

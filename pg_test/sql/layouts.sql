@@ -9,7 +9,8 @@ SET intervalstyle = 'postgres';
 
 \echo -- the presets, in their order; a released one never changes, since stored IDs would be decoded differently
 SELECT name, spec FROM snowflake_layouts;
-SELECT name, time_bits, shard_bits, seq_bits, unit, epoch, ends_at, shards, ids_per_second FROM snowflake_layouts \g (tuples_only=off format=aligned)
+SELECT name, time_bits, shard_bits, seq_bits, unit, epoch, ends_at, shards, ids_per_second FROM snowflake_layouts
+    \g (tuples_only=off format=aligned)
 
 \echo -- the figures follow from the specification
 SELECT info.* FROM unnest(ARRAY[

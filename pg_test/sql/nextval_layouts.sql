@@ -63,7 +63,8 @@ SELECT count(*) FROM posts WHERE id < 1::bigint << 53 AND snowflake_shard_id(id,
 
 \echo -- a sequence that was used under another layout: the counters of mastodon are far above those of all others, those of js53 far below
 CREATE TABLE used (name text, layout snowflake_layout, other snowflake_layout);
-INSERT INTO used VALUES ('of_mastodon', 'mastodon', 'instagram'), ('of_twitter', 'twitter', 'js53'), ('of_instagram', 'instagram', 'sonyflake');
+INSERT INTO used VALUES ('of_mastodon', 'mastodon', 'instagram'), ('of_twitter', 'twitter', 'js53'),
+    ('of_instagram', 'instagram', 'sonyflake');
 SELECT format('CREATE SEQUENCE %I', name) FROM used \gexec
 SELECT name, snowflake_nextval(name, 0, layout) > 0 AS is_id FROM used;
 SELECT regexp_replace(error_of(format('SELECT snowflake_nextval(%L, 0, %L)', name, other)), '[\d.]+ days|\d{9,}|\d{4}-[\dT:.-]+Z', 'N', 'g')

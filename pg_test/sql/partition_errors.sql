@@ -35,14 +35,16 @@ CREATE TABLE relations_before (relname name);
 INSERT INTO relations_before SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace;
 
 \echo -- tables that are not partitioned by a range of their IDs
-SELECT "table", error_of(format('SELECT snowflake_create_partitions(%s, ''1 day'')', "table")) FROM unnest(ARRAY['NULL', '999999', '''plain''', '''v''',
+SELECT "table", error_of(format('SELECT snowflake_create_partitions(%s, ''1 day'')', "table"))
+FROM unnest(ARRAY['NULL', '999999', '''plain''', '''v''',
     '''by_date''', '''by_two''', '''by_expression''', '''by_int''', '''by_list''', '''by_hash''', '''in_reverse''']) AS "table";
 \echo -- steps
 SELECT arguments, error_of(format('SELECT snowflake_create_partitions(''posts'', %s)', arguments))
 FROM unnest(ARRAY['NULL', '''1 day'', NULL', '''59 minutes''',
     '''5 hours''', '''0''', '''-1 day''', '''1 day 1 hour''', '''101 years''', '''1 day'', -1', '''1 day'', 1001']) AS arguments;
 \echo -- removal
-SELECT arguments, error_of(format('SELECT snowflake_drop_partitions(%s)', arguments)) FROM unnest(ARRAY['NULL, ''1 day''', '''of_postgres'', NULL',
+SELECT arguments, error_of(format('SELECT snowflake_drop_partitions(%s)', arguments))
+FROM unnest(ARRAY['NULL, ''1 day''', '''of_postgres'', NULL',
     '''of_postgres'', ''1 day'', NULL', '''plain'', ''1 day''', '''of_postgres'', ''0''', '''of_postgres'', ''-1 day''',
     '''of_postgres'', ''2 months -1 day''', '''of_postgres'', ''100000 years''']) AS arguments;
 \echo -- a layout that is not that of the default

@@ -26,12 +26,14 @@ END $$;
 
 \echo -- a default that a tool has replaced, as TypeORM does
 SELECT preset.name, (o).function, (o).error IS NOT NULL AS is_reported
-FROM snowflake_layouts AS preset, after($$ALTER TABLE posts ALTER id SET DEFAULT nextval('posts_id_seq')$$, preset.name) AS o \g (tuples_only=off format=aligned)
+FROM snowflake_layouts AS preset, after($$ALTER TABLE posts ALTER id SET DEFAULT nextval('posts_id_seq')$$, preset.name) AS o
+    \g (tuples_only=off format=aligned)
 SELECT regexp_replace(regexp_replace(statements, '\d{15,}', '<counter>'), '\s+', ' ', 'g'), (after(statements)).* FROM (VALUES
     (-1, 'SELECT'),
     (0, $$ALTER TABLE posts ALTER id DROP DEFAULT; ALTER TABLE posts ALTER id SET DEFAULT nextval('posts_id_seq')$$),
     -- the sequence goes on
-    (1, $$ALTER TABLE posts ALTER id SET DEFAULT nextval('posts_id_seq'); INSERT INTO posts (body) SELECT 'x' FROM generate_series(1, 1000)$$),
+    (1, $$ALTER TABLE posts ALTER id SET DEFAULT nextval('posts_id_seq');
+          INSERT INTO posts (body) SELECT 'x' FROM generate_series(1, 1000)$$),
     (2, $$ALTER TABLE posts ALTER id SET DEFAULT nextval('posts_id_seq'::text)$$),
     (3, $$ALTER TABLE posts ALTER id SET DEFAULT nextval('posts_id_seq')::int$$),
     -- another table

@@ -9,7 +9,8 @@ RETURN (1387263000::bigint << 12) | (shard # (1387263000 & 4095));
 
 \echo -- the ends of bigint, and null
 CREATE TABLE posts (id bigint) PARTITION BY HASH (id snowflake_shard_ops);
-SELECT format('CREATE TABLE posts_%s PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER %1$s)', n) FROM generate_series(0, 3) AS n \gexec
+SELECT format('CREATE TABLE posts_%s PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER %1$s)', n)
+FROM generate_series(0, 3) AS n \gexec
 INSERT INTO posts VALUES (9223372036854775807), (9223372036854771712), (-9223372036854775808), (-1), (-4096), (0), (NULL);
 SELECT id, tableoid::regclass FROM posts ORDER BY id;
 DROP TABLE posts;

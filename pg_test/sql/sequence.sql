@@ -174,7 +174,8 @@ BEGIN
     RETURN error;
 END $$;
 SELECT privilege, call, error_with(privilege, call)
-FROM unnest(ARRAY['snowflake_nextval(''seq3'', 5)', 'snowflake_nextvals(''seq3'', 5, 2)', 'snowflake_currval(''seq3'')']) WITH ORDINALITY AS calls (call, n),
+FROM unnest(ARRAY['snowflake_nextval(''seq3'', 5)', 'snowflake_nextvals(''seq3'', 5, 2)', 'snowflake_currval(''seq3'')'])
+        WITH ORDINALITY AS calls (call, n),
     unnest('{SELECT,UPDATE,USAGE}'::text[]) AS privilege
 ORDER BY n, privilege COLLATE "C";
 DROP OWNED BY regress_sequence_user;

@@ -30,7 +30,8 @@ END $$;
 SELECT concat_ws(' ', last_value, log_cnt, is_called) AS before FROM s \gset
 CHECKPOINT;
 BEGIN READ ONLY;
-SELECT wal(), pg_current_xact_id_if_assigned() AS xact, (SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass) AS locks \g (tuples_only=off)
+SELECT wal(), pg_current_xact_id_if_assigned() AS xact, (SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass) AS locks
+    \g (tuples_only=off)
 COMMIT;
 SELECT concat_ws(' ', last_value, log_cnt, is_called) = :'before' AS is_unchanged FROM s;
 
@@ -88,7 +89,8 @@ INSERT INTO statements (layout, statement) VALUES
     -- no lead
     ('postgres', $$SELECT setval('wrong', extract(epoch FROM now())::bigint)$$),
     ('mastodon', $$SELECT setval('wrong', snowflake_min_id(now(), 'mastodon'))$$);
-SELECT regexp_replace(statement, '\d{18,19}$', '<ID>') AS statement, layout, recognized(statement, layout), after(statement, layout) ~ 'ahead' AS is_ahead
+SELECT regexp_replace(statement, '\d{18,19}$', '<ID>') AS statement, layout, recognized(statement, layout),
+    after(statement, layout) ~ 'ahead' AS is_ahead
 FROM statements ORDER BY n \g (tuples_only=off)
 SELECT after(statement) FROM statements WHERE n = 8;
 
