@@ -185,24 +185,27 @@ mod tests {
     const SECOND: i64 = 1_000_000;
     const START: i64 = 1_700_000_000 * SECOND;
 
-    /// Feeds `(wall, monotonic)` readings, in microseconds after `START` and 0, to a new guard.
-    fn observe_all(readings: &[(i64, i64)]) -> Vec<(Now, Option<Step>)> {
-        let mut guard = Guard::default();
-        readings.iter().map(|&(wall, mono)| guard.observe(START + wall, || mono)).collect()
-    }
-
-    fn steps(readings: &[(i64, i64)]) -> Vec<Option<Step>> {
-        observe_all(readings).into_iter().map(|(_, step)| step).collect()
-    }
-
     #[test]
-    fn a_steady_clock_has_no_steps() {
-        assert_eq!(steps(&[(0, 0), (1, 1), (1, 1), (5 * SECOND, 5 * SECOND)]), [None; 4]);
-    }
-
-    #[test]
-    fn a_lower_reading_is_a_backward_step_of_the_difference() {
-        assert_eq!(steps(&[(500, 500), (200, 501), (201, 502), (600, 901)]), [None, Some(Step::Backward(300)), None, None]);
+    fn a_step_is_a_lower_reading_or_a_gain_of_more_than_a_second() {
+        const HOUR: i64 = 3600 * SECOND;
+        let (backward, forward) = (|us| Some(Step::Backward(us)), |us| Some(Step::Forward(us)));
+        // Readings of the wall clock after `START`, and of the monotonic clock.
+        let cases: [(&str, &[(i64, i64, Option<Step>)]); 7] = [
+            ("a steady clock", &[(0, 0, None), (1, 1, None), (1, 1, None), (5 * SECOND, 5 * SECOND, None)]),
+            ("a step back", &[(500, 500, None), (200, 501, backward(300)), (201, 502, None), (600, 901, None)]),
+            ("a jump", &[(0, 0, None), (HOUR + 10, 10, forward(HOUR)), (HOUR + 20, 20, None)]),
+            // The second reading is less than a second after the first; the jump itself makes it more.
+            ("a jump between close readings", &[(0, 0, None), (900_000, 900_000, None), (1_900_002, 900_001, forward(SECOND + 1))]),
+            ("a gain of a second", &[(0, 0, None), (2 * SECOND, SECOND, None)]),
+            ("a long pause", &[(0, 0, None), (24 * HOUR, 24 * HOUR, None)]),
+            ("a jump after a step back", &[(0, 0, None), (-HOUR, 1, backward(HOUR)), (0, 2, forward(HOUR - 1))]),
+        ];
+        for (case, readings) in cases {
+            let mut guard = Guard::default();
+            for &(wall, monotonic, step) in readings {
+                assert_eq!(guard.observe(START + wall, || monotonic).1, step, "{case}: {wall}");
+            }
+        }
     }
 
     #[test]
@@ -224,35 +227,6 @@ mod tests {
         guard.observe(START + 3600 * SECOND, || 501);
         let (now, _) = guard.observe(START + 200, || 502);
         assert_eq!(now, Now { reading_us: START + 200, high_water_us: START + 500 });
-    }
-
-    #[test]
-    fn a_gain_of_more_than_a_second_is_a_forward_step() {
-        assert_eq!(steps(&[(0, 0), (SECOND * 3600 + 10, 10), (SECOND * 3600 + 20, 20)]), [None, Some(Step::Forward(SECOND * 3600)), None]);
-    }
-
-    #[test]
-    fn a_forward_jump_is_detected_between_close_readings() {
-        // The second reading is less than a second after the first; the jump itself makes it more.
-        assert_eq!(steps(&[(0, 0), (900_000, 900_000), (900_000 + SECOND + 2, 900_001)]), [None, None, Some(Step::Forward(SECOND + 1))]);
-    }
-
-    #[test]
-    fn a_gain_of_less_than_a_second_is_not_a_step() {
-        assert_eq!(steps(&[(0, 0), (SECOND + 500_000, SECOND)]), [None, None]);
-    }
-
-    #[test]
-    fn a_long_pause_is_not_a_step() {
-        assert_eq!(steps(&[(0, 0), (86_400 * SECOND, 86_400 * SECOND)]), [None, None]);
-    }
-
-    #[test]
-    fn a_forward_jump_after_a_backward_step_is_measured_from_that_step() {
-        assert_eq!(
-            steps(&[(0, 0), (-3600 * SECOND, 1), (0, 2)]),
-            [None, Some(Step::Backward(3600 * SECOND)), Some(Step::Forward(3600 * SECOND - 1))]
-        );
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use super::*;
 use crate::clock::Guard;
 use crate::lease::{Span, Ticks};
-use pg_snowflake_ids::any::any_layout;
 use pg_snowflake_ids::presets::INSTAGRAM;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -83,35 +82,40 @@ fn a_fresh_sequence_begins_at_a_seq_that_depends_on_the_shard() {
 }
 
 #[test]
-fn behind_the_clock_the_counter_jumps_to_its_tick_and_seq_continues() {
-    assert_eq!(issued(ask(called(123_456), at(NOW_US))).first, counter(NOW_TICK, 123_457 % 1024));
-}
-
-#[test]
-fn within_a_tick_the_counter_increases_by_one() {
-    let state = called(counter(NOW_TICK, 7));
-    assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK, 8));
-}
-
-#[test]
-fn a_full_tick_carries_into_the_next() {
-    let state = called(counter(NOW_TICK, 1023));
-    assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK + 1, 0));
-}
-
-#[test]
-fn a_lead_within_the_limit_is_kept() {
-    let state = called(counter(NOW_TICK + 100, 7));
-    assert_eq!(issued(ask(state, at(NOW_US))).first, counter(NOW_TICK + 100, 8));
-}
-
-#[test]
-fn a_lead_above_the_limit_waits_until_it_is_within_it() {
-    let state = called(counter(NOW_TICK + 500, 7));
-    assert_eq!(ask(state, at(NOW_US)), Decision::Wait { us: 400 * MS });
-    // Partway through a tick, the wait is shorter by the part that has passed.
-    assert_eq!(ask(state, at(NOW_US + 300)), Decision::Wait { us: 400 * MS - 300 });
-    assert_eq!(issued(ask(state, at(NOW_US + 400 * MS))).first, counter(NOW_TICK + 500, 8));
+fn a_counter_is_the_next_one_or_that_of_the_clock_within_the_limits() {
+    let one = |counter| Decision::Issue(Run { first: counter, last: counter });
+    let before = |us| Now { reading_us: NOW_US - us, high_water_us: NOW_US };
+    let epoch_us = INSTAGRAM.instant_of(0);
+    let too_far = |last_value, lead_us| Refusal::TooFarAhead { lead_us, wait_us: lead_us - 100 * MS, last_value };
+    let stepped = |lead_us, step_us| Refusal::SteppedBack { lead_us, wait_us: lead_us - 100 * MS, step_us };
+    let (ahead, far_ahead) = (counter(NOW_TICK + 500, 7), counter(NOW_TICK + 3_600_000, 7));
+    for (case, last_value, now, expected) in [
+        ("behind the clock: its tick, and seq continues", 123_456, at(NOW_US), one(counter(NOW_TICK, 123_457 % 1024))),
+        ("within a tick", counter(NOW_TICK, 7), at(NOW_US), one(counter(NOW_TICK, 8))),
+        ("a full tick", counter(NOW_TICK, 1023), at(NOW_US), one(counter(NOW_TICK + 1, 0))),
+        ("a lead within the limit", counter(NOW_TICK + 100, 7), at(NOW_US), one(counter(NOW_TICK + 100, 8))),
+        ("a lead above it", ahead, at(NOW_US), Decision::Wait { us: 400 * MS }),
+        ("partway through a tick", ahead, at(NOW_US + 300), Decision::Wait { us: 400 * MS - 300 }),
+        ("after the wait", ahead, at(NOW_US + 400 * MS), one(counter(NOW_TICK + 500, 8))),
+        ("a longer wait", far_ahead, at(NOW_US), Decision::Refuse(too_far(far_ahead, HOUR))),
+        ("reset after a step back: above the mark", 1, before(50 * MS), one(counter(NOW_TICK + 1, 2))),
+        ("reset after a longer one", 1, before(HOUR), Decision::Refuse(stepped(HOUR + MS, HOUR))),
+        ("the step is the cause", counter(NOW_TICK + 101, 7), before(HOUR), Decision::Refuse(stepped(HOUR + 101 * MS, HOUR))),
+        ("it is not", counter(NOW_TICK + 102, 7), before(HOUR), Decision::Refuse(too_far(counter(NOW_TICK + 102, 7), HOUR + 102 * MS))),
+        ("before the epoch", 1, at(epoch_us - 5), Decision::Refuse(Refusal::ClockBeforeEpoch { us: 5 })),
+        ("the epoch", 1, at(epoch_us), one(2)),
+    ] {
+        assert_eq!(ask(called(last_value), now), expected, "{case}");
+    }
+    for last_value in [i64::MAX, i64::MAX - 1, INSTAGRAM.max_counter() + 1] {
+        let decision = ask(called(last_value), at(NOW_US));
+        assert!(matches!(decision, Decision::Refuse(Refusal::TooFarAhead { .. })), "{last_value}: {decision:?}");
+    }
+    let above = Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 };
+    assert_eq!(advance(called(1), 1000, 1, request(&reading(DEFAULTS, at(NOW_US)))), Decision::Refuse(above));
+    // A run ends at the limit of the lead.
+    let last = |seq| counter(NOW_TICK + 100, seq);
+    assert_eq!(ask_for(64, called(last(1000)), at(NOW_US)), Decision::Issue(Run { first: last(1001), last: last(1023) }));
 }
 
 #[test]
@@ -126,24 +130,6 @@ fn a_wait_has_a_minimum_unless_the_limits_are_lower() {
     // Without a lead, every millisecond spent asleep is lost.
     assert_eq!(wait(0, HOUR), Decision::Wait { us: MS });
     assert_eq!(wait(100 * MS, 3 * MS), Decision::Wait { us: 3 * MS });
-}
-
-#[test]
-fn a_wait_above_the_limit_is_refused_with_its_figures() {
-    let state = called(counter(NOW_TICK + 3_600_000, 7));
-    let last_value = state.last_value;
-    let refusal = Refusal::TooFarAhead { lead_us: HOUR, wait_us: HOUR - 100 * MS, last_value };
-    assert_eq!(ask(state, at(NOW_US)), Decision::Refuse(refusal));
-}
-
-#[test]
-fn after_a_backward_step_a_reset_sequence_starts_above_the_high_water_mark() {
-    let now = Now { reading_us: NOW_US - 50 * MS, high_water_us: NOW_US };
-    assert_eq!(issued(ask(called(1), now)).first, counter(NOW_TICK + 1, 2));
-
-    let now = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
-    let refusal = Refusal::SteppedBack { lead_us: HOUR + MS, wait_us: HOUR + MS - 100 * MS, step_us: HOUR };
-    assert_eq!(ask(called(1), now), Decision::Refuse(refusal));
 }
 
 #[test]
@@ -212,38 +198,6 @@ fn a_lease_that_has_ended_is_refused() {
 }
 
 #[test]
-fn only_a_step_that_the_backend_has_seen_is_reported_as_the_cause() {
-    let stepped_back = Now { reading_us: NOW_US - HOUR, high_water_us: NOW_US };
-    // The step, or what the sequence holds.
-    let cause = |tick, now| {
-        let policy = Policy { max_wait_us: 0, ..DEFAULTS };
-        match ask_under(policy, 1, called(counter(tick, 7)), now) {
-            Decision::Refuse(Refusal::SteppedBack { step_us, .. }) => Ok(step_us),
-            Decision::Refuse(Refusal::TooFarAhead { last_value, .. }) => Err(last_value),
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(cause(NOW_TICK + 101, stepped_back), Ok(HOUR));
-    assert_eq!(cause(NOW_TICK + 102, stepped_back), Err(counter(NOW_TICK + 102, 7)));
-    assert_eq!(cause(NOW_TICK + 101, at(NOW_US)), Err(counter(NOW_TICK + 101, 7)));
-}
-
-#[test]
-fn a_run_ends_at_the_limit_of_the_lead() {
-    let state = called(counter(NOW_TICK + 100, 1000));
-    let run = issued(ask_for(64, state, at(NOW_US)));
-    assert_eq!((run.first, run.last), (counter(NOW_TICK + 100, 1001), counter(NOW_TICK + 100, 1023)));
-}
-
-#[test]
-fn a_clock_before_the_epoch_is_refused() {
-    let epoch_us = INSTAGRAM.instant_of(0);
-    let refusal = Refusal::ClockBeforeEpoch { us: 5 };
-    assert_eq!(ask(called(1), at(epoch_us - 5)), Decision::Refuse(refusal));
-    assert_eq!(issued(ask(called(1), at(epoch_us))).first, 2);
-}
-
-#[test]
 fn no_counter_is_issued_after_the_last_of_the_layout() {
     let end_us = INSTAGRAM.instant_of(INSTAGRAM.max_tick());
     let last = INSTAGRAM.max_counter();
@@ -269,22 +223,6 @@ fn the_end_of_bigint_is_issued_once() {
     assert_eq!(issued(ask(i64::MAX - 1, None)).first, i64::MAX);
     assert_eq!(ask(i64::MAX, None), Decision::Refuse(Refusal::LayoutUsedUp));
     assert_eq!(ask(1, Some(i64::MAX)), Decision::Refuse(Refusal::LayoutUsedUp));
-}
-
-#[test]
-fn a_sequence_that_holds_whole_ids_is_far_ahead_and_never_overflows() {
-    for last_value in [i64::MAX, i64::MAX - 1, INSTAGRAM.max_counter() + 1] {
-        let decision = ask(called(last_value), at(NOW_US));
-        assert!(matches!(decision, Decision::Refuse(Refusal::TooFarAhead { .. })), "{last_value}: {decision:?}");
-    }
-}
-
-#[test]
-fn a_counter_above_maxvalue_is_refused_with_both() {
-    assert_eq!(
-        advance(called(1), 1000, 1, request(&reading(DEFAULTS, at(NOW_US)))),
-        Decision::Refuse(Refusal::AboveMaxValue { counter: counter(NOW_TICK, 2), max_value: 1000 })
-    );
 }
 
 #[test]
@@ -598,29 +536,5 @@ proptest! {
         for event in events {
             model.apply(event)?;
         }
-    }
-
-    #[test]
-    fn advance_never_panics(
-        layout in any_layout(),
-        last_value: i64, is_called: bool, covered: Option<i64>,
-        max_value: i64, reading_us: i64, high_water_us: i64, count in 1..i64::MAX,
-        max_lead_ms in 0..=i32::MAX, max_wait_ms in 0..=i32::MAX, highest_fetched: Option<i64>,
-        span: Option<(i64, i64)>,
-    ) {
-        let span = span.map(|(starts_us, ends_us)| Span { starts_us, ends_us });
-        let ticks = span.map_or(Ticks::ALL, |span| span.ticks(&layout));
-        let policy = Policy {
-            max_lead_us: i64::from(max_lead_ms) * MS,
-            max_wait_us: i64::from(max_wait_ms) * MS,
-        };
-        let now = Now { reading_us, high_water_us: high_water_us.max(reading_us) };
-        let reading = Reading::new(Packed::new(layout), policy, now);
-        let request = Request { reading: &reading, shard: 0, highest_fetched, ticks };
-        let state = State { last_value, is_called };
-        if let Decision::Issue(run) = advance(state, max_value, count, request) {
-            cover(run, covered, max_value, layout).log_cnt(run);
-        }
-        Cached { layout: layout.pack(), next: last_value, last: last_value }.is_usable(&reading, ticks);
     }
 }

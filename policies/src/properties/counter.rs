@@ -2,7 +2,7 @@
 //! time. A refusal states its reason.
 
 use crate::clock::Now;
-use crate::counter::{Decision, Policy, Reading, Refusal, Request, Run, State, advance, cover};
+use crate::counter::{Cached, Decision, Policy, Reading, Refusal, Request, Run, State, advance, cover};
 use crate::lease::{Span, Ticks};
 use arbitrary::Arbitrary;
 use pg_snowflake_ids::layout::{Layout, Packed};
@@ -77,6 +77,8 @@ pub fn check(input: Input) {
         ticks: input.lease.map_or(Ticks::ALL, |lease| lease.ticks(&layout, reading_us)),
     };
     let count = i64::from(input.count) + 1;
+    // Whatever a session has cached.
+    Cached { layout: layout.pack(), next: state.last_value, last: state.last_value }.is_usable(&reading, request.ticks);
 
     match advance(state, max_value, count, request) {
         Decision::Issue(run) => {
