@@ -3,6 +3,7 @@
 use super::rules::Rule;
 use super::state::*;
 use pg_snowflake_policies::holder::{self, Refused, Slot};
+use pg_snowflake_policies::lease::Span;
 use pg_snowflake_policies::registry::{self, Claim, Lease, Moment, Origin, Refusal, Release, Uuid};
 use stateright::{Model, Property};
 use std::collections::HashSet;
@@ -76,13 +77,31 @@ const BREAKS_UNIQUE: u8 = 1;
 const BREAKS_ORIGINAL_FIRST: u8 = 2;
 const BREAKS_KEPT: u8 = 4;
 
+/// A request of the worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Claim,
+    /// It reads the mark, and releases what it has closed.
+    Release,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Arrives,
+    /// The worker gives it up.
+    Lost,
+    /// It arrives, and may arrive again.
+    Repeats,
+}
+
 /// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A tick passes.
     Pass,
-    /// The worker sends a claim.
-    Claim(usize),
+    /// The worker sends a request.
+    Send(usize, Kind, Fate),
     /// A request reaches the registry.
     Deliver(usize),
     /// The same, and a copy of it is still on its way.
@@ -97,15 +116,7 @@ pub enum Action {
     Write(usize),
     /// The worker closes the lease; the server wants the shard again, or not.
     Close(usize, bool),
-    /// It reads the mark, and sends the release.
-    Release(usize),
     GiveUp(usize),
-    /// The worker sends a claim or a release, and gives it up.
-    ClaimAndGiveUp(usize),
-    ReleaseAndGiveUp(usize),
-    /// The same request arrives, and may arrive again.
-    ClaimAndRepeat(usize),
-    ReleaseAndRepeat(usize),
     Crash(usize),
     Restart(usize),
     Copy(usize, usize),
@@ -125,14 +136,13 @@ impl Action {
         !matches!(
             self,
             Action::Pass
-                | Action::Claim(_)
+                | Action::Send(_, _, Fate::Arrives)
                 | Action::Deliver(_)
                 | Action::Answer(_)
                 | Action::Look(..)
                 | Action::Mark(_)
                 | Action::Write(_)
                 | Action::Close(..)
-                | Action::Release(_)
                 | Action::Failover
                 | Action::Rollback
         )
@@ -141,11 +151,11 @@ impl Action {
     /// Whether servers that pass the shard on, and use it, do this after the last step.
     pub fn follows(&self, last: Option<&Action>) -> bool {
         match (last, self) {
-            (Some(Action::Claim(last)), Action::Look(next, _))
+            (Some(Action::Send(last, Kind::Claim, Fate::Arrives)), Action::Look(next, _))
             | (Some(Action::Look(last, _)), Action::Close(next, false))
-            | (Some(Action::Close(last, _)), Action::Release(next)) => last == next,
-            (Some(Action::Release(last)), Action::Claim(next)) => last != next,
-            (Some(Action::Failover | Action::Rollback), Action::Claim(_)) => true,
+            | (Some(Action::Close(last, _)), Action::Send(next, Kind::Release, Fate::Arrives)) => last == next,
+            (Some(Action::Send(last, Kind::Release, Fate::Arrives)), Action::Send(next, Kind::Claim, Fate::Arrives)) => last != next,
+            (Some(Action::Failover | Action::Rollback), Action::Send(_, Kind::Claim, Fate::Arrives)) => true,
             _ => false,
         }
     }
@@ -207,14 +217,14 @@ impl Model for Protocol {
             // The servers differ only in their numbers.
             let may_begin = index == 0 || state.registry.row.is_some();
             if is_idle && may_begin && has_room {
-                actions.push(Action::Claim(index));
+                actions.push(Action::Send(index, Kind::Claim, Fate::Arrives));
             }
             if let Waits::For(_) = server.waits {
                 actions.push(Action::Answer(index));
             }
             match server.backend {
                 Backend::Idle => actions
-                    .extend(server.span.ticks().filter(|tick| server.used & 1 << tick == 0).map(|tick| Action::Look(index, tick as i8))),
+                    .extend(ticks_of(server.span).filter(|tick| server.used & 1 << tick == 0).map(|tick| Action::Look(index, tick as i8))),
                 Backend::Looked(_) => actions.push(Action::Mark(index)),
                 Backend::Marked(_) => actions.push(Action::Write(index)),
             }
@@ -222,7 +232,7 @@ impl Model for Protocol {
                 actions.extend(self.bounds.closes.iter().map(|&keep| Action::Close(index, keep)));
             }
             if is_idle && server.closed.is_some() && has_room {
-                actions.push(Action::Release(index));
+                actions.push(Action::Send(index, Kind::Release, Fate::Arrives));
             }
         }
         actions.extend((0..state.messages.len()).map(Action::Deliver));
@@ -279,13 +289,12 @@ impl Protocol {
         }
         if !self.bounds.pauses && state.messages.len() < self.bounds.messages {
             for (index, server) in state.servers[..servers].iter().enumerate() {
-                if index == 0 || state.registry.row.is_some() {
-                    offer(Event::Lost, Action::ClaimAndGiveUp(index));
-                    offer(Event::Repeated, Action::ClaimAndRepeat(index));
-                }
-                if server.closed.is_some() {
-                    offer(Event::Lost, Action::ReleaseAndGiveUp(index));
-                    offer(Event::Repeated, Action::ReleaseAndRepeat(index));
+                let may_begin = index == 0 || state.registry.row.is_some();
+                for (kind, can) in [(Kind::Claim, may_begin), (Kind::Release, server.closed.is_some())] {
+                    if can {
+                        offer(Event::Lost, Action::Send(index, kind, Fate::Lost));
+                        offer(Event::Repeated, Action::Send(index, kind, Fate::Repeats));
+                    }
                 }
             }
         }
@@ -312,7 +321,7 @@ impl Protocol {
     fn losses(&self, state: &State, actions: &mut Vec<Action>) {
         let servers = self.bounds.servers;
         // The registry's clock is not behind what it has granted and may lose.
-        let is_clock_right = self.now_us(state) >= state.record.latest_grant.us() || !self.has(Rule::ClockAfterLoss);
+        let is_clock_right = self.now_us(state) >= state.record.latest_grant_us || !self.has(Rule::ClockAfterLoss);
         if let Some(standby) = state.standby.filter(|standby| *standby != state.registry && is_clock_right) {
             if self.can(Event::Failover) {
                 actions.push(Action::Failover);
@@ -334,39 +343,23 @@ impl Protocol {
     fn step(&self, state: &mut State, action: Action) {
         let is_event = action.is_event();
         state.events -= u8::from(is_event);
-        let is_of_network = matches!(
-            action,
-            Action::GiveUp(_)
-                | Action::DeliverAndRepeat(_)
-                | Action::ClaimAndGiveUp(_)
-                | Action::ReleaseAndGiveUp(_)
-                | Action::ClaimAndRepeat(_)
-                | Action::ReleaseAndRepeat(_)
-        );
+        let is_of_network =
+            matches!(action, Action::GiveUp(_) | Action::DeliverAndRepeat(_) | Action::Send(_, _, Fate::Lost | Fate::Repeats));
         if (is_event || state.standby.is_some()) && !is_of_network {
             state.record.is_disturbed = true;
         }
         match action {
             Action::Pass => state.now += 1,
-            Action::Claim(index) => {
-                self.send_claim(state, index);
-                self.deliver_at_once(state, false);
-            }
-            Action::ClaimAndGiveUp(index) => {
-                self.send_claim(state, index);
-                give_up(state, index);
-            }
-            Action::ClaimAndRepeat(index) => {
-                self.send_claim(state, index);
-                self.deliver_at_once(state, true);
-            }
-            Action::ReleaseAndGiveUp(index) => {
-                self.send_release(state, index);
-                give_up(state, index);
-            }
-            Action::ReleaseAndRepeat(index) => {
-                self.send_release(state, index);
-                self.deliver_at_once(state, true);
+            Action::Send(index, kind, fate) => {
+                match kind {
+                    Kind::Claim => self.send_claim(state, index),
+                    Kind::Release => self.send_release(state, index),
+                }
+                match fate {
+                    Fate::Lost => give_up(state, index),
+                    _ if self.bounds.pauses => {}
+                    _ => self.deliver(state, state.messages.len() - 1, fate == Fate::Repeats),
+                }
             }
             Action::Deliver(index) => self.deliver(state, index, false),
             Action::DeliverAndRepeat(index) => self.deliver(state, index, true),
@@ -381,10 +374,6 @@ impl Protocol {
             Action::Mark(index) => self.mark(state, index),
             Action::Write(index) => self.write(state, index),
             Action::Close(index, keep) => self.close(state, index, keep),
-            Action::Release(index) => {
-                self.send_release(state, index);
-                self.deliver_at_once(state, false);
-            }
             Action::GiveUp(index) => give_up(state, index),
             Action::Crash(index) => {
                 crash(state, index);
@@ -433,7 +422,7 @@ impl Protocol {
     fn replace_by_person(&self, state: &mut State, lease: &registry::Lease) {
         let mut row = Row { serial: NEW_SERIAL, ..Row::of(lease) };
         if !self.has(Rule::PersonKeepsTheEnd) {
-            row.span.ends = Time::of_us(self.now_us(state)).min(row.span.ends).max(row.span.starts);
+            row.span.ends_us = self.now_us(state).min(row.span.ends_us).max(row.span.starts_us);
         }
         state.registry.row = Some(row);
         state.record.kept = None;
@@ -449,7 +438,7 @@ impl Protocol {
             serial: server.serial,
             known: serial_of(presented.get(&0).copied()),
             nonce: server.nonce,
-            until: Time::of_us(now_us + self.length_us()),
+            until_us: now_us + self.length_us(),
         };
         server.waits = Waits::ForRegistry;
         state.messages.push(Message { from: index as u8, is_awaited: true, request });
@@ -503,7 +492,7 @@ impl Protocol {
     fn write(&self, state: &mut State, index: usize) {
         let Backend::Marked(tick) = state.servers[index].backend else { return };
         state.servers[index].backend = Backend::Idle;
-        let ticks = state.servers[index].span.ticks();
+        let ticks = ticks_of(state.servers[index].span);
         let is_current = ticks.contains(&i64::from(tick));
         if !is_current && self.has(Rule::CheckAfterMark) {
             return;
@@ -533,28 +522,22 @@ impl Protocol {
     /// What the registry does at the begin of a call, as `identity()` has it. `seen` is the serial that the caller has seen.
     fn begin_call(&self, state: &mut State, seen: Option<i64>) -> Moment {
         let now_us = self.now_us(state);
-        let quiet = Time::of_us(registry::quiet_until_us(now_us, self.length_us()));
+        let quiet_us = registry::quiet_until_us(now_us, self.length_us());
         let registry = &mut state.registry;
         if registry.has_started {
             registry.has_started = false;
             if self.has(Rule::QuietTime) {
-                registry.quiet_until = quiet;
+                registry.quiet_until_us = quiet_us;
             }
         }
         let row = registry.row.map(|row| row.lease());
         let explained = i64::from(registry.explained);
         let lost = seen.filter(|&seen| registry::is_lost(row.as_ref().map(|row| row.serial), seen, explained));
         if let Some(seen) = lost.filter(|_| self.has(Rule::LostRows)) {
-            registry.quiet_until = registry.quiet_until.max(quiet);
+            registry.quiet_until_us = registry.quiet_until_us.max(quiet_us);
             registry.explained = registry.explained.max(serial_of(Some(seen)));
         }
-        Moment { now_us, quiet_until_us: registry.quiet_until.us() }
-    }
-
-    fn deliver_at_once(&self, state: &mut State, is_repeated: bool) {
-        if !self.bounds.pauses {
-            self.deliver(state, state.messages.len() - 1, is_repeated);
-        }
+        Moment { now_us, quiet_until_us: registry.quiet_until_us }
     }
 
     fn deliver(&self, state: &mut State, index: usize, is_repeated: bool) {
@@ -579,7 +562,7 @@ impl Protocol {
 
     /// The registry's call, as `registry_claim()` has it.
     fn decide(&self, state: &mut State, from: u8, is_awaited: bool, request: Request) -> Reply {
-        let Request::Claim { node, incarnation, serial, known, nonce, until } = request else { unreachable!("a claim") };
+        let Request::Claim { node, incarnation, serial, known, nonce, until_us } = request else { unreachable!("a claim") };
         let before = state.registry;
         let held = some(serial);
         let moment = self.begin_call(state, held.or(some(known)));
@@ -591,7 +574,7 @@ impl Protocol {
             serial: held,
             known_serial: some(known).or(held),
             nonce: Uuid::from(nonce),
-            until_us: until.us(),
+            until_us,
             length_us: self.length_us(),
             origin: &ORIGIN,
         };
@@ -617,7 +600,11 @@ impl Protocol {
         }
         // The clock may stand still since the last grant, whose serial it was.
         let mut newest = 0;
-        state.serials(&mut |serial| newest = newest.max(*serial));
+        state.numbers(&mut |number| {
+            if let Number::Serial(serial) = number {
+                newest = newest.max(*serial);
+            }
+        });
         let of_clock = |serial: i64| if serial == i64::from(newest) { now_us } else { serial };
         (claim.serial, claim.known_serial) = (claim.serial.map(of_clock), claim.known_serial.map(of_clock));
         if let Some(row) = &mut asked {
@@ -645,7 +632,7 @@ impl Protocol {
         };
         let is_renewal = row.as_ref().is_some_and(|row| is_holder && claim.serial == Some(of_clock(row.serial)) && is_running);
         if !self.has(Rule::ClockAhead) {
-            granted.span.ends_us = granted.span.ends_us.max(until.us());
+            granted.span.ends_us = granted.span.ends_us.max(until_us);
         }
         if !self.has(Rule::StartsAtTheLastEnd) && !is_renewal {
             granted.span.starts_us = now_us.max(moment.quiet_until_us);
@@ -656,18 +643,17 @@ impl Protocol {
         }
         // A first claim that arrives late begins a new span, which the holder does not know.
         state.record.is_disturbed |= !is_awaited && serial == 0;
-        let kept = state.record.kept.filter(|&(holder, until)| {
-            holder != from && now_us < until.us() && before.row.is_some_and(|row| known.max(serial) < row.serial)
+        let kept = state.record.kept.filter(|&(holder, until_us)| {
+            holder != from && now_us < until_us && before.row.is_some_and(|row| known.max(serial) < row.serial)
         });
         if kept.is_some() && !is_renewal {
             state.record.broken |= BREAKS_ORIGINAL_FIRST;
         }
         if self.properties.contains(&ORIGINAL_FIRST) {
-            state.record.kept = Some((from, Time::of_us(claim.until_us + claim.length_us)));
+            state.record.kept = Some((from, claim.until_us + claim.length_us));
         }
         if self.can(Event::RegistryClock) {
-            let latest = state.record.latest_grant;
-            state.record.latest_grant = latest.max(Time::of_us(now_us));
+            state.record.latest_grant_us = state.record.latest_grant_us.max(now_us);
         }
         let row = Row::of(&granted);
         state.registry.row = Some(row);
@@ -687,7 +673,7 @@ impl Protocol {
         let Some(released) = released else { return Reply::Released(0) };
         state.registry.row = Some(Row { serial: NEW_SERIAL, ..Row::of(&released) });
         let is_kept = keep && self.properties.contains(&ORIGINAL_FIRST);
-        state.record.kept = is_kept.then(|| (from, Time::of_us(now_us + self.length_us())));
+        state.record.kept = is_kept.then(|| (from, now_us + self.length_us()));
         Reply::Released(NEW_SERIAL)
     }
 
@@ -708,7 +694,7 @@ impl Protocol {
             }
             Reply::Granted { .. } | Reply::Refused => {
                 let verdict = match reply {
-                    Reply::Granted { span, serial } => Ok((span.span(), i64::from(serial))),
+                    Reply::Granted { span, serial } => Ok((span, i64::from(serial))),
                     _ => Err(()),
                 };
                 let mut holder = server.holder();
@@ -744,7 +730,7 @@ impl Protocol {
         }
         state.messages.retain(|message| match message.request {
             _ if message.is_awaited => true,
-            Request::Claim { until, .. } => has_wrong_clock || until.us() - self.length_us() + TICK_US >= now_us,
+            Request::Claim { until_us, .. } => has_wrong_clock || until_us - self.length_us() + TICK_US >= now_us,
             Request::Release { serial, .. } => !self.has(Rule::Serial) || may_be_held(serial),
         });
     }
@@ -792,7 +778,7 @@ impl Protocol {
                 }
             }
             let now = i64::from(state.now);
-            let can_generate = |server: &Server| server.span.ticks().contains(&now);
+            let can_generate = |server: &Server| ticks_of(server.span).contains(&now);
             if state.servers[..servers].iter().any(can_generate) {
                 self.slowest.fetch_max(waited, Relaxed);
                 self.recovered.lock().expect("no panic").insert(hash);
@@ -820,7 +806,7 @@ fn crash(state: &mut State, index: usize) {
     *server = Server {
         is_inherited: false,
         nonce: FRESH[1],
-        span: Ticks::NONE,
+        span: Span::default(),
         serial: 0,
         closed: None,
         mark: UNUSED,

@@ -1,5 +1,4 @@
-//! The state of the model, small enough to be stored millions of times: times are in ticks, and serials and UUIDs are renumbered
-//! after each step, so that states that differ in nothing else are one.
+//! The state of the model, whose serials and UUIDs are renumbered after each step, so that states that differ in nothing else are one.
 
 use pg_snowflake_ids::presets::SONYFLAKE;
 use pg_snowflake_ids::{Layout, Unit};
@@ -23,54 +22,15 @@ pub const FIRST: i8 = 2;
 /// The most servers.
 pub const MAX_SERVERS: usize = 3;
 
-/// An instant: the begin of a tick, or 1 µs later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Time(i16);
-
-impl Time {
-    pub const NEVER: Time = Time(i16::MIN);
-
-    pub fn of_us(us: i64) -> Self {
-        if us == i64::MIN {
-            return Time::NEVER;
-        }
-        let (tick, rest) = ((us - BEGIN_US).div_euclid(TICK_US), (us - BEGIN_US).rem_euclid(TICK_US));
-        assert!(rest <= 1 && tick.abs() < 1_000, "{us}");
-        Time((2 * tick + rest) as i16)
-    }
-
-    pub fn us(self) -> i64 {
-        if self == Time::NEVER { i64::MIN } else { us_of(i64::from(self.0) / 2) + i64::from(self.0 % 2) }
-    }
-}
-
 /// The begin of a tick.
 pub fn us_of(tick: i64) -> i64 {
     BEGIN_US + tick * TICK_US
 }
 
-/// A span of ID time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticks {
-    pub starts: Time,
-    pub ends: Time,
-}
-
-impl Ticks {
-    pub const NONE: Ticks = Ticks { starts: Time::NEVER, ends: Time::NEVER };
-
-    pub fn of(span: Span) -> Self {
-        Ticks { starts: Time::of_us(span.starts_us), ends: Time::of_us(span.ends_us) }
-    }
-
-    pub fn span(self) -> Span {
-        Span { starts_us: self.starts.us(), ends_us: self.ends.us() }
-    }
-
-    pub fn ticks(self) -> std::ops::RangeInclusive<i64> {
-        let ticks = self.span().ticks(&LAYOUT);
-        ticks.first..=ticks.last
-    }
+/// The ticks that begin in a span.
+pub fn ticks_of(span: Span) -> std::ops::RangeInclusive<i64> {
+    let ticks = span.ticks(&LAYOUT);
+    ticks.first..=ticks.last
 }
 
 /// The row of the shard. Numbers are 0 if there are none.
@@ -80,11 +40,11 @@ pub struct Row {
     pub incarnation: u8,
     pub serial: u16,
     pub nonce: u8,
-    pub span: Ticks,
+    pub span: Span,
     pub is_released: bool,
     pub barred: u8,
-    pub former_end: Time,
-    pub kept_until: Time,
+    pub former_end_us: i64,
+    pub kept_until_us: i64,
 }
 
 /// The names of the nodes; that of a retired one first.
@@ -113,12 +73,12 @@ impl Row {
             incarnation: uuid(self.incarnation),
             serial: i64::from(self.serial),
             nonce: uuid(self.nonce),
-            span: self.span.span(),
+            span: self.span,
             is_released: self.is_released,
             barred: uuid(self.barred),
             renewed_at_us: 0,
-            former_end_us: self.former_end.us(),
-            kept_until_us: self.kept_until.us(),
+            former_end_us: self.former_end_us,
+            kept_until_us: self.kept_until_us,
             known_serial: None,
             origin: Origin::default(),
             copy: None,
@@ -132,11 +92,11 @@ impl Row {
             incarnation: number(lease.incarnation),
             serial: serial_of(Some(lease.serial)),
             nonce: number(lease.nonce),
-            span: Ticks::of(lease.span),
+            span: lease.span,
             is_released: lease.is_released,
             barred: number(lease.barred),
-            former_end: Time::of_us(lease.former_end_us),
-            kept_until: Time::of_us(lease.kept_until_us),
+            former_end_us: lease.former_end_us,
+            kept_until_us: lease.kept_until_us,
         }
     }
 }
@@ -145,7 +105,7 @@ impl Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Registry {
     pub row: Option<Row>,
-    pub quiet_until: Time,
+    pub quiet_until_us: i64,
     /// The highest serial that may have been lost before the last quiet time.
     pub explained: u16,
     /// Whether its server has another start than at the last call.
@@ -176,7 +136,7 @@ pub struct Closed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reply {
     Granted {
-        span: Ticks,
+        span: Span,
         serial: u16,
     },
     Refused,
@@ -203,7 +163,7 @@ pub struct Server {
     pub incarnation: u8,
     pub is_inherited: bool,
     pub nonce: u8,
-    pub span: Ticks,
+    pub span: Span,
     pub serial: u16,
     pub closed: Option<Closed>,
     pub waits: Waits,
@@ -226,8 +186,7 @@ pub fn above_us(mark: i8) -> i64 {
 
 impl Server {
     pub fn holder(&self) -> Holder {
-        let slot = Slot { shard: 0, span: self.span.span(), serial: some(self.serial) };
-        let slot = if slot.serial.is_some() { slot } else { Slot::closed(0) };
+        let slot = Slot { shard: 0, span: self.span, serial: some(self.serial) };
         Holder {
             incarnation: Uuid::from(self.incarnation),
             is_inherited: self.is_inherited,
@@ -244,7 +203,7 @@ impl Server {
         self.is_inherited = holder.is_inherited;
         self.nonce = holder.nonce as u8;
         self.serial = serial_of(slot.serial);
-        self.span = slot.serial.map_or(Ticks::NONE, |_| Ticks::of(slot.span));
+        self.span = slot.span;
     }
 
     /// What the data directory knows.
@@ -264,7 +223,7 @@ pub struct Message {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Request {
-    Claim { node: u8, incarnation: u8, serial: u16, known: u16, nonce: u8, until: Time },
+    Claim { node: u8, incarnation: u8, serial: u16, known: u16, nonce: u8, until_us: i64 },
     Release { incarnation: u8, serial: u16, mark: i8, keep: bool },
 }
 
@@ -274,13 +233,13 @@ pub struct Record {
     /// The ticks that runs may have used which have ended.
     pub used_before: u32,
     /// The server that was granted the lease last, and the end of the time for which it comes first.
-    pub kept: Option<(u8, Time)>,
+    pub kept: Option<(u8, i64)>,
     /// Whether anything but lost, late and repeated messages has happened.
     pub is_disturbed: bool,
     /// The highest serial that a server has learnt.
     pub newest_learnt: u16,
     /// The registry's clock at the latest grant.
-    pub latest_grant: Time,
+    pub latest_grant_us: i64,
     /// The properties that the last step has broken.
     pub broken: u8,
 }
@@ -313,7 +272,7 @@ impl State {
             incarnation: index as u8 + 1,
             is_inherited: false,
             nonce: index as u8 + 1,
-            span: Ticks::NONE,
+            span: Span::default(),
             serial: 0,
             closed: None,
             waits: Waits::No,
@@ -322,8 +281,8 @@ impl State {
             ahead: 0,
             used: 0,
         };
-        let registry = Registry { row: None, quiet_until: Time::NEVER, explained: 0, has_started: false };
-        let record = Record { used_before: 0, kept: None, is_disturbed: false, newest_learnt: 0, latest_grant: Time::NEVER, broken: 0 };
+        let registry = Registry { row: None, quiet_until_us: i64::MIN, explained: 0, has_started: false };
+        let record = Record { used_before: 0, kept: None, is_disturbed: false, newest_learnt: 0, latest_grant_us: i64::MIN, broken: 0 };
         let mut state = State {
             now: FIRST,
             registry_ahead: 0,
@@ -338,110 +297,97 @@ impl State {
         state
     }
 
-    /// Renumbers serials, incarnations and nonces, and sorts the messages.
+    /// Renumbers serials, of which only the order counts, and incarnations and nonces, of which only those that are equal. Sorts the
+    /// messages.
     pub fn normalize(&mut self) {
         self.messages.sort_unstable();
         self.messages.dedup();
-        self.renumber_serials();
-        renumber(self, Self::incarnations);
-        renumber(self, Self::nonces);
+        let mut serials: Vec<u16> = Vec::with_capacity(24);
+        self.numbers(&mut |number| {
+            if let Number::Serial(serial) = number {
+                serials.push(*serial);
+            }
+        });
+        serials.sort_unstable();
+        serials.dedup();
+        let first = usize::from(serials.first() != Some(&0));
+        let (mut incarnations, mut nonces) = (Renumbered::default(), Renumbered::default());
+        self.numbers(&mut |number| match number {
+            Number::Serial(serial) => *serial = (serials.binary_search(serial).expect("found before") + first) as u16,
+            Number::Incarnation(number) => incarnations.renumber(number),
+            Number::Nonce(number) => nonces.renumber(number),
+        });
         self.messages.sort_unstable();
     }
 
-    /// Only the order of serials counts.
-    fn renumber_serials(&mut self) {
-        let mut found: Vec<u16> = Vec::with_capacity(24);
-        self.serials(&mut |serial| found.push(*serial));
-        found.sort_unstable();
-        found.dedup();
-        let first = usize::from(found.first() != Some(&0));
-        self.serials(&mut |serial| {
-            let index = found.binary_search(serial).expect("found before");
-            *serial = (index + first) as u16;
-        });
-    }
-
-    pub fn serials(&mut self, f: &mut impl FnMut(&mut u16)) {
-        for registry in [Some(&mut self.registry), self.standby.as_mut()].into_iter().flatten() {
-            f(&mut registry.explained);
-            if let Some(row) = &mut registry.row {
-                f(&mut row.serial);
-            }
-        }
-        f(&mut self.record.newest_learnt);
+    /// Calls `f` with all numbers that are renumbered.
+    pub fn numbers(&mut self, f: &mut impl FnMut(Number)) {
         for server in &mut self.servers {
-            f(&mut server.known);
-            f(&mut server.serial);
+            f(Number::Serial(&mut server.known));
+            f(Number::Serial(&mut server.serial));
+            f(Number::Incarnation(&mut server.incarnation));
+            f(Number::Nonce(&mut server.nonce));
             if let Some(closed) = &mut server.closed {
-                f(&mut closed.serial);
+                f(Number::Serial(&mut closed.serial));
+                f(Number::Incarnation(&mut closed.incarnation));
             }
             if let Waits::For(Reply::Granted { serial, .. } | Reply::Released(serial)) = &mut server.waits {
-                f(serial);
+                f(Number::Serial(serial));
+            }
+        }
+        f(Number::Serial(&mut self.record.newest_learnt));
+        for registry in [Some(&mut self.registry), self.standby.as_mut()].into_iter().flatten() {
+            f(Number::Serial(&mut registry.explained));
+            if let Some(row) = &mut registry.row {
+                f(Number::Serial(&mut row.serial));
+                f(Number::Incarnation(&mut row.incarnation));
+                f(Number::Incarnation(&mut row.barred));
+                f(Number::Nonce(&mut row.nonce));
             }
         }
         for message in &mut self.messages {
             match &mut message.request {
-                Request::Claim { serial, known, .. } => {
-                    f(serial);
-                    f(known);
+                Request::Claim { incarnation, serial, known, nonce, .. } => {
+                    f(Number::Serial(serial));
+                    f(Number::Serial(known));
+                    f(Number::Incarnation(incarnation));
+                    f(Number::Nonce(nonce));
                 }
-                Request::Release { serial, .. } => f(serial),
-            }
-        }
-    }
-
-    fn incarnations(&mut self, f: &mut dyn FnMut(&mut u8)) {
-        for server in &mut self.servers {
-            f(&mut server.incarnation);
-            if let Some(closed) = &mut server.closed {
-                f(&mut closed.incarnation);
-            }
-        }
-        for registry in [Some(&mut self.registry), self.standby.as_mut()].into_iter().flatten() {
-            if let Some(row) = &mut registry.row {
-                f(&mut row.incarnation);
-                f(&mut row.barred);
-            }
-        }
-        for message in &mut self.messages {
-            match &mut message.request {
-                Request::Claim { incarnation, .. } | Request::Release { incarnation, .. } => {
-                    f(incarnation);
+                Request::Release { incarnation, serial, .. } => {
+                    f(Number::Serial(serial));
+                    f(Number::Incarnation(incarnation));
                 }
-            }
-        }
-    }
-
-    fn nonces(&mut self, f: &mut dyn FnMut(&mut u8)) {
-        for server in &mut self.servers {
-            f(&mut server.nonce);
-        }
-        for registry in [Some(&mut self.registry), self.standby.as_mut()].into_iter().flatten() {
-            if let Some(row) = &mut registry.row {
-                f(&mut row.nonce);
-            }
-        }
-        for message in &mut self.messages {
-            if let Request::Claim { nonce, .. } = &mut message.request {
-                f(nonce);
             }
         }
     }
 }
 
-/// Calls a function with each number of a kind.
-type Numbers = fn(&mut State, &mut dyn FnMut(&mut u8));
+/// A number of the state.
+pub enum Number<'a> {
+    Serial(&'a mut u16),
+    Incarnation(&'a mut u8),
+    Nonce(&'a mut u8),
+}
 
-/// Only which of the numbers are equal counts.
-fn renumber(state: &mut State, numbers: Numbers) {
-    let mut renumbered = [0_u8; 256];
-    let mut last = 0;
-    numbers(state, &mut |number| {
-        let new = &mut renumbered[usize::from(*number)];
+/// The new number of each old one, in the order in which they are met; 0 stays.
+struct Renumbered {
+    new: [u8; 256],
+    last: u8,
+}
+
+impl Default for Renumbered {
+    fn default() -> Self {
+        Renumbered { new: [0; 256], last: 0 }
+    }
+}
+
+impl Renumbered {
+    fn renumber(&mut self, number: &mut u8) {
+        let new = &mut self.new[usize::from(*number)];
         if *new == 0 && *number != 0 {
-            last += 1;
-            *new = last;
+            self.last += 1;
+            *new = self.last;
         }
         *number = *new;
-    });
+    }
 }
