@@ -35,23 +35,21 @@ fn span(starts_us: i64, ends_us: i64) -> Span {
 }
 
 #[test]
-fn the_holder_extends_its_span() {
+fn the_holder_extends_its_span_or_begins_another() {
     let lease = held();
     assert_eq!(lease.span, span(NOW, NOW + LENGTH));
-    let later = NOW + 3 * S;
-    let renewed = claim(Some(&lease), by("a", 1, Some(lease.serial), 2, later), at(later)).unwrap();
-    assert_eq!(renewed.span, span(NOW, later + LENGTH));
-    assert!(renewed.serial > lease.serial);
-    // A clock that stepped back does not shorten it.
-    let earlier = by("a", 1, Some(renewed.serial), 3, NOW - S);
-    assert_eq!(claim(Some(&renewed), earlier, at(NOW - S)).unwrap().span, renewed.span);
-}
-
-#[test]
-fn a_renewal_after_the_end_begins_at_the_clock() {
-    let (lease, later) = (held(), NOW + 60 * S);
-    let renewed = claim(Some(&lease), by("a", 1, Some(lease.serial), 2, later), at(later)).unwrap();
-    assert_eq!(renewed.span, span(later, later + LENGTH));
+    let serial = Some(lease.serial);
+    for (case, serial, nonce, now_us, expected) in [
+        ("a renewal", serial, 2, NOW + 3 * S, span(NOW, NOW + 3 * S + LENGTH)),
+        ("a clock that stepped back does not shorten it", serial, 2, NOW - S, lease.span),
+        ("after the end: from the clock", serial, 2, NOW + 60 * S, span(NOW + 60 * S, NOW + 60 * S + LENGTH)),
+        ("without its serial: from the end", None, 2, NOW + 3 * S, span(NOW + LENGTH, NOW + 3 * S + LENGTH)),
+        ("the same request again", None, 1, NOW + S, lease.span),
+    ] {
+        let granted = claim(Some(&lease), by("a", 1, serial, nonce, now_us), at(now_us)).unwrap();
+        assert_eq!(granted.span, expected, "{case}");
+        assert_eq!((granted == lease, granted.serial > lease.serial), (nonce == 1, nonce == 2), "{case}");
+    }
 }
 
 #[test]
@@ -148,20 +146,6 @@ fn a_span_in_which_nothing_was_used_is_given_back() {
     let renewal = by("a", 1, Some(row.serial), 3, ahead_us + S);
     let renewed = claim(Some(&row), renewal, at(ahead_us + S)).unwrap();
     assert_eq!(by_its_mark(&renewed, 1, renewed.serial, NOW).unwrap().span.ends_us, NOW + LENGTH);
-}
-
-#[test]
-fn a_holder_that_forgot_its_serial_starts_where_its_span_ends() {
-    let (lease, later) = (held(), NOW + 3 * S);
-    let again = claim(Some(&lease), by("a", 1, None, 2, later), at(later)).unwrap();
-    assert_eq!(again.span, span(NOW + LENGTH, later + LENGTH));
-}
-
-#[test]
-fn a_repeated_request_changes_nothing() {
-    let lease = held();
-    let again = claim(Some(&lease), by("a", 1, None, 1, NOW + S), at(NOW + S));
-    assert_eq!(again, Ok(lease));
 }
 
 #[test]
