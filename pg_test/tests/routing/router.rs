@@ -1,7 +1,8 @@
 //! What docs/routing.md says about a router: what it sends to which server, and what it does not do.
 
 use super::relocation::small_fleet;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed};
+use pg_snowflake_harness::Shutdown;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::fleet::audit::{Findings, audit};
 use pg_snowflake_harness::fleet::writers::users_of;
 use pg_snowflake_harness::fleet::{Fleet, schema};
@@ -95,30 +96,18 @@ fn the_second_of_two_concurrent_updates_through_the_router_is_refused() {
 }
 
 #[test]
-fn a_transaction_over_two_shards_is_not_prepared_for_two_phase_commit() {
-    let Some((fleet, mut client, _)) = router() else { return };
-    let [one, two] = [1, 2].map(|shard| users_of(&fleet, shard)[0]);
-    let rename = format!("UPDATE users SET name = 'new' WHERE id IN ({one}, {two})");
-    client.batch_execute(&format!("BEGIN; {rename}")).unwrap();
-    let refusal = Refusal { sqlstate: "0A000", message: "postgres_fdw foreign tables", hint: "" };
-    assert_refused(&mut client, "PREPARE TRANSACTION 'both'", refusal);
-}
-
-#[test]
-fn a_parent_with_foreign_partitions_takes_no_unique_index() {
-    let Some((_fleet, mut client, _)) = router() else { return };
-    let refusal = Refusal { sqlstate: "42809", message: "cannot create unique index", hint: "" };
-    assert_refused(&mut client, "CREATE UNIQUE INDEX ON posts (id)", refusal);
-}
-
-#[test]
-fn a_parent_with_foreign_partitions_takes_no_upsert_by_its_key() {
-    let Some((_fleet, mut client, user)) = router() else { return };
-    let upsert = format!("INSERT INTO users VALUES ({user}, 'new') ON CONFLICT (id) DO UPDATE SET name = 'new'");
-    let refusal = Refusal { sqlstate: "42P10", message: "ON CONFLICT", hint: "" };
-    assert_refused(&mut client, &upsert, refusal);
-    let skipped = format!("INSERT INTO users VALUES ({user}, 'new') ON CONFLICT DO NOTHING");
-    assert_eq!(client.execute(&skipped, &[]).unwrap(), 0);
+fn a_parent_with_foreign_partitions_has_no_unique_index_no_upsert_by_key_and_no_two_phase_commit() {
+    let Some((fleet, mut client, user)) = router() else { return };
+    let upsert = format!("INSERT INTO users VALUES ({user}, 'new') ON CONFLICT");
+    assert_eq!(client.execute(&format!("{upsert} DO NOTHING"), &[]).unwrap(), 0);
+    let both = format!("BEGIN; UPDATE users SET name = 'new' WHERE id IN ({user}, {}); PREPARE TRANSACTION 'both'", users_of(&fleet, 2)[0]);
+    for (sql, sqlstate, message) in [
+        ("CREATE UNIQUE INDEX ON posts (id)", "42809", "cannot create unique index"),
+        (&format!("{upsert} (id) DO UPDATE SET name = 'new'"), "42P10", "ON CONFLICT"),
+        (&both, "0A000", "postgres_fdw foreign tables"),
+    ] {
+        assert_refused(&mut client, sql, Refusal { sqlstate, message, hint: "" });
+    }
 }
 
 /// PostgreSQL checks a key only when it routes an insert: not when an UPDATE changes it on a foreign table, and not when an
@@ -168,17 +157,53 @@ fn statements_whose_plan_names_a_held_shard_wait() {
     assert_refused(&mut client, &to_be_found, refusal);
 }
 
+/// As a constant, as a parameter of a generic plan, and as an array however often the statement is run.
 #[test]
-fn an_id_that_a_subquery_finds_connects_all_servers() {
+fn a_statement_that_names_an_id_connects_one_server_and_one_that_looks_it_up_connects_all() {
     let Some((fleet, mut client, user)) = router() else { return };
-    client.batch_execute(&format!("CREATE TABLE wanted AS SELECT {user} AS id")).unwrap();
-    let all = "shard_0 shard_1 shard_2 shard_3";
-    for (condition, servers) in
-        [(format!("id = {user}"), "shard_1"), ("id = (SELECT id FROM wanted)".into(), all), ("id IN (SELECT id FROM wanted)".into(), all)]
-    {
+    let other = users_of(&fleet, 1)[1];
+    post(&mut client, user);
+    run(&mut client, &format!("CREATE TABLE wanted AS SELECT {user} AS id"));
+    let generic = "SET plan_cache_mode = force_generic_plan; PREPARE one (bigint) AS SELECT name FROM users WHERE id = $1;";
+    let array = format!("EXECUTE many ('{{{user},{other}}}');").repeat(12);
+    let array = format!("PREPARE many (bigint[]) AS SELECT count(*) FROM users WHERE id = ANY ($1); {array}");
+    let joined = "SELECT name, p.body FROM users AS u JOIN posts_by_user AS p ON user_id = u.id";
+    let [one, all] = ["shard_1", "shard_0 shard_1 shard_2 shard_3"];
+    for (sql, answer, servers) in [
+        (format!("SELECT name FROM users WHERE id = {user}"), "user 1", one),
+        (format!("SELECT count(*) FROM users WHERE id IN ({user}, {other})"), "2", one),
+        (format!("{generic} EXECUTE one ({user})"), "user 1", one),
+        (array, &["2"; 12].join("\n"), one),
+        (format!("{joined} WHERE u.id = {user}"), "user 1|new", one),
+        (format!("UPDATE users SET posts = 0 WHERE id = {user} RETURNING posts"), "0", one),
+        (format!("DELETE FROM users WHERE id = {user} # 4 RETURNING id"), "", one),
+        ("SELECT count(*) FROM users".into(), "80", all),
+        ("SELECT name FROM users WHERE id = (SELECT id FROM wanted)".into(), "user 1", all),
+        ("SELECT name FROM users WHERE id IN (SELECT id FROM wanted)".into(), "user 1", all),
+    ] {
         let mut fresh = fleet.router.connect();
-        let name = printed(&mut fresh, &format!("SELECT name FROM users WHERE {condition}"));
-        assert_eq!(name, "user 1", "{condition}");
-        assert_eq!(asked(&mut fresh), servers, "{condition}");
+        assert_eq!(printed(&mut fresh, &sql), answer, "{sql}");
+        assert_eq!(asked(&mut fresh), servers, "{sql}");
     }
+}
+
+/// A statement about an ID of a living server works, unless it looks the ID up: then all servers are connected first.
+#[test]
+fn a_server_that_is_down_fails_only_the_statements_that_need_it() {
+    let Some((mut fleet, mut client, on_dead)) = router() else { return };
+    let on_living = users_of(&fleet, 2)[0];
+    fleet.servers[1].stop(Shutdown::Fast);
+    run(&mut client, &format!("SELECT snowflake_locate('users', {on_dead}); UPDATE users SET name = 'new' WHERE id = {on_living}"));
+    post(&mut client, on_living);
+    let dead = [
+        format!("UPDATE users SET name = 'new' WHERE id = {on_dead}"),
+        format!("INSERT INTO users VALUES ({on_dead} # 4, 'first')"),
+        "SELECT count(*) FROM users".into(),
+        format!("SELECT name FROM users WHERE id = (SELECT {on_living})"),
+    ];
+    for sql in &dead {
+        assert_refused(&mut client, sql, Refusal { sqlstate: "08001", message: "could not connect to server \"shard_", hint: "" });
+    }
+    fleet.servers[1].start();
+    dead.iter().for_each(|sql| run(&mut client, sql));
 }
