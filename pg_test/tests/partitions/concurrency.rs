@@ -71,63 +71,39 @@ fn creation_waits_for_no_reader_and_no_writer() {
     run(&mut client, "COMMIT");
 }
 
+/// A session without a timeout gets one for the call.
 #[test]
-fn a_lock_that_is_not_available_is_a_row_and_the_timeout_is_restored() {
+fn a_lock_that_is_not_available_fails_only_what_needs_it_and_the_timeout_is_restored() {
     let (database, mut client) = old_posts(&["2020-06", "2020-07"], "2020-08");
     let mut holder = database.connect();
-
-    // Of the table.
-    run(&mut holder, "BEGIN; LOCK TABLE ONLY posts IN SHARE UPDATE EXCLUSIVE MODE");
-    run(&mut client, "SET lock_timeout = '50ms'");
-    for outcome in [created(&mut client, "'posts', '1 month', 1"), dropped(&mut client, "'posts', '1 month'")] {
-        let lines: Vec<&str> = outcome.lines().filter(|line| !line.starts_with("gap") && !line.starts_with("exists")).collect();
-        assert!(!lines.is_empty(), "{outcome}");
-        let are_failures = lines.iter().all(|line| line.starts_with("failed|") && line.contains("not available in time"));
-        assert!(are_failures, "{outcome}");
+    for timeout in ["50ms", "0"] {
+        run(&mut client, &format!("BEGIN; SET lock_timeout = '{timeout}'"));
+        run(&mut holder, "BEGIN; LOCK TABLE ONLY posts IN SHARE UPDATE EXCLUSIVE MODE");
+        for outcome in [created(&mut client, "'posts', '1 month', 1"), dropped(&mut client, "'posts', '1 month'")] {
+            let lines: Vec<&str> = outcome.lines().filter(|line| !line.starts_with("gap") && !line.starts_with("exists")).collect();
+            assert!(!lines.is_empty(), "{outcome}");
+            let are_failures = lines.iter().all(|line| line.starts_with("failed|") && line.contains("not available in time"));
+            assert!(are_failures, "{outcome}");
+        }
+        assert_eq!(printed(&mut client, "SHOW lock_timeout"), timeout);
+        run(&mut client, "ROLLBACK");
+        run(&mut holder, "COMMIT");
     }
-    assert_eq!(printed(&mut client, "SHOW lock_timeout"), "50ms");
-    run(&mut holder, "COMMIT");
 
-    // Of one partition: the other goes.
-    run(&mut holder, "BEGIN; SELECT * FROM posts_p20200601");
-    let outcome = dropped(&mut client, "'posts', '1 month'");
-    let lines: Vec<&str> = outcome.lines().collect();
-    assert!(lines[0].starts_with("failed|public.posts_p20200601|lock on table"), "{outcome}");
-    assert_eq!(lines[1..], ["dropped|public.posts_p20200701|"]);
-    run(&mut holder, "COMMIT");
-    assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|");
-    assert!(partitions(&mut client).starts_with("posts_p20200801 posts_p20"));
-}
-
-#[test]
-fn a_session_without_a_lock_timeout_gets_one_for_the_call() {
-    let (database, mut client) = old_posts(&["2020-06"], "2020-07");
-    let mut holder = database.connect();
-    run(&mut holder, "BEGIN; SELECT * FROM posts");
-
-    run(&mut client, "BEGIN");
-    let outcome = dropped(&mut client, "'posts', '1 month'");
-    assert!(outcome.starts_with("failed|public.posts_p20200601|lock on table"), "{outcome}");
-    assert_eq!(printed(&mut client, "SHOW lock_timeout"), "0");
-    run(&mut client, "COMMIT");
-}
-
-#[test]
-fn of_two_callers_one_creates_and_the_other_finds() {
-    let (database, mut client) = database();
-    run(&mut client, POSTS);
-    run(&mut client, "BEGIN");
-    let first = created(&mut client, "'posts', '1 month', 1");
-    assert!(!first.contains("exists|"), "{first}");
-    scope(|scope| {
-        let mut second = database.connect();
-        run(&mut second, "SET lock_timeout = '10min'");
-        let pid = backend_pid(&mut second);
-        let call = scope.spawn(move || created(&mut second, "'posts', '1 month', 1"));
-        wait_until_blocked(&database, pid);
-        run(&mut client, "COMMIT");
-        assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
-    });
+    // Of one partition: others are created and dropped.
+    for lock in ["SELECT * FROM posts_p20200601", "LOCK TABLE ONLY posts_p20200601"] {
+        run(&mut holder, &format!("BEGIN; {lock}"));
+        run(&mut client, "BEGIN; SET lock_timeout = '50ms'");
+        let more = created(&mut client, "'posts', '1 month', 1");
+        assert!(more.contains("created|") && !more.contains("failed|"), "{more}");
+        let outcome = dropped(&mut client, "'posts', '1 month'");
+        let lines: Vec<&str> = outcome.lines().collect();
+        assert!(lines[0].starts_with("failed|public.posts_p20200601|lock on table"), "{outcome}");
+        assert_eq!(lines[1..], ["dropped|public.posts_p20200701|"]);
+        run(&mut client, "ROLLBACK");
+        run(&mut holder, "COMMIT");
+    }
+    assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|\ndropped|public.posts_p20200701|");
 }
 
 /// It has inserted before, and so holds a lock on the table, as the other caller does.
@@ -249,40 +225,30 @@ fn the_partition_that_was_old_goes_even_if_another_table_has_its_name_meanwhile(
     assert_eq!(printed(&mut client, "SELECT count(*) FROM posts_p20200601"), "1");
 }
 
-/// The proof is of the moment of the removal.
+/// The proof is of the moment of the removal. Other partitions are removed.
 #[test]
-fn a_partition_that_is_in_doubt_after_the_call_has_waited_is_not_removed() {
+fn a_partition_that_another_session_changes_while_the_call_waits_is_not_removed() {
     for change in [
         "ALTER TABLE posts_p20200601 RENAME TO precious",
         "ALTER TABLE posts_p20200701 RENAME TO precious",
         "ALTER TABLE posts DETACH PARTITION posts_p20200701",
         "ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5, 'discord')",
+        "DROP TABLE posts_p20200501",
     ] {
-        let (database, mut client) = old_posts(&["2020-06"], "2020-07");
+        let is_dropped = change.starts_with("DROP");
+        let months = if is_dropped { ["2020-05", "2020-06"].as_slice() } else { &["2020-06"] };
+        let (database, mut client) = old_posts(months, "2020-07");
         let mut other = database.connect();
         run(&mut other, &format!("BEGIN; SELECT FROM posts; {change}"));
-        let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
-            run(&mut other, "COMMIT");
-        });
-        assert_eq!(outcome, "failed|public.posts_p20200601|another session has changed partition public.posts_p20200601", "{change}");
-        assert_eq!(printed(&mut client, "SELECT count(*) FROM posts WHERE body = '2020-06'"), "1");
+        let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || run(&mut other, "COMMIT"));
+        let changed = |name| format!("failed|public.{name}|another session has changed partition public.{name}");
+        let (expected, left) = match is_dropped {
+            true => (changed("posts_p20200501") + "\ndropped|public.posts_p20200601|", "0"),
+            false => (changed("posts_p20200601"), "1"),
+        };
+        assert_eq!(outcome, expected, "{change}");
+        assert_eq!(printed(&mut client, "SELECT count(*) FROM posts WHERE body = '2020-06'"), left);
     }
-}
-
-#[test]
-fn a_partition_that_is_dropped_while_the_call_waits_fails_alone() {
-    let (database, mut client) = old_posts(&["2020-05", "2020-06"], "2020-07");
-    let mut other = database.connect();
-    run(&mut other, "BEGIN; SELECT FROM posts; DROP TABLE posts_p20200501");
-    let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
-        run(&mut other, "COMMIT");
-    });
-    assert_eq!(
-        outcome,
-        "failed|public.posts_p20200501|another session has changed partition public.posts_p20200501\n\
-         dropped|public.posts_p20200601|"
-    );
-    assert_eq!(printed(&mut client, "SELECT to_regclass('posts_p20200601') IS NULL"), "t");
 }
 
 #[test]
@@ -331,24 +297,4 @@ fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
         assert_eq!(outcome, "dropped|public.posts_p20200601|");
     });
     assert_eq!(printed(&mut client, "SELECT count(*) FROM comments"), "1");
-}
-
-#[test]
-fn a_lock_on_a_partition_fails_only_what_needs_it() {
-    let (database, mut client) = old_posts(&["2020-06", "2020-07"], "2020-08");
-    let mut holder = database.connect();
-    run(&mut holder, "BEGIN; LOCK TABLE ONLY posts_p20200701");
-    run(&mut client, "SET lock_timeout = '50ms'");
-    let more = created(&mut client, "'posts', '1 month', 1");
-    assert!(more.contains("created|") && !more.contains("failed|"), "{more}");
-    let gone = dropped(&mut client, "'posts', '1 month'");
-    let lines: Vec<&str> = gone.lines().collect();
-    assert_eq!(lines[0], "dropped|public.posts_p20200601|");
-    assert!(lines[1].starts_with("failed|public.posts_p20200701|lock on table"), "{gone}");
-
-    run(&mut holder, "COMMIT; BEGIN; LOCK TABLE ONLY posts");
-    let rows = created(&mut client, "'posts', '1 month', 2");
-    assert!(rows.contains("exists|") && rows.contains("failed|"), "{rows}");
-    let rows = dropped(&mut client, "'posts', '1 month'");
-    assert!(rows.starts_with("failed|public.posts_p20200701|lock on table"), "{rows}");
 }

@@ -5,7 +5,7 @@ use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use postgres::Client;
 
 /// A table `posts` whose default generates IDs of shard 0 in a layout.
-fn posts_of(client: &mut Client, layout: &str) {
+pub fn posts_of(client: &mut Client, layout: &str) {
     run(
         client,
         &format!(
@@ -28,64 +28,6 @@ fn assert_kept(client: &mut Client, arguments: &str, expected: &[(&str, &str)]) 
         assert!(line.ends_with(&command), "{line}");
     }
     assert_eq!(partitions(client), before);
-}
-
-/// Every layout reads a serial number as one of its first moments.
-#[test]
-fn rows_with_serial_numbers_are_kept_after_a_conversion() {
-    let (_cluster, mut client) = server_at_noon();
-    for layout in ["postgres", "instagram", "js53"] {
-        run(
-            &mut client,
-            "CREATE TABLE posts (id bigserial PRIMARY KEY, body text) PARTITION BY RANGE (id);
-             CREATE TABLE posts_0 PARTITION OF posts FOR VALUES FROM (0) TO (1000000);
-             INSERT INTO posts (body) SELECT 'today' FROM generate_series(1, 1000)",
-        );
-        run(&mut client, &format!("SELECT snowflake_convert_column('posts', 'id', 5, '{layout}')"));
-        created(&mut client, "'posts', '1 month', 0");
-        run(&mut client, "INSERT INTO posts DEFAULT VALUES");
-        for detach_only in [false, true] {
-            let arguments = format!("'posts', '1 day', {detach_only}");
-            assert_kept(&mut client, &arguments, &[("public.posts_0", "at a whole hour")]);
-        }
-        assert_eq!(printed(&mut client, "SELECT count(*) FROM posts"), "1001");
-        run(&mut client, "DROP TABLE posts");
-    }
-}
-
-/// The bounds of the former layout are times of the new one, too. Discord's IDs also have 41 bits of milliseconds above 22 bits,
-/// and their epoch is 1,826 days after that of `postgres`, so their bounds are even whole days there.
-#[test]
-fn partitions_of_a_former_layout_are_kept() {
-    let (_cluster, mut client) = server_at_noon();
-    for (former, layout) in [("discord", "instagram"), ("discord", "postgres"), ("pgedge", "postgres"), ("mastodon", "twitter")] {
-        posts_of(&mut client, former);
-        created(&mut client, "'posts', '1 month', 0");
-        run(&mut client, "INSERT INTO posts (body) SELECT 'today' FROM generate_series(1, 500)");
-        run(
-            &mut client,
-            &format!(
-                "CREATE SEQUENCE new_ids OWNED BY posts.id;
-                 ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('new_ids', 5, '{layout}');
-                 ALTER TABLE posts_p20261101 ALTER id SET DEFAULT snowflake_nextval('new_ids', 5, '{layout}');
-                 ALTER TABLE posts_p20261101 RENAME TO posts_of_november"
-            ),
-        );
-        // The newest IDs are of the former one.
-        created(&mut client, &format!("'posts', '1 month', 0, '{layout}'"));
-        run(&mut client, "INSERT INTO posts DEFAULT VALUES");
-        for name in ["posts_of_november", "posts_p20261231"] {
-            if name != "posts_of_november" {
-                run(&mut client, &format!("ALTER TABLE posts_of_november RENAME TO {name}"));
-            }
-            for detach_only in [false, true] {
-                let arguments = format!("'posts', '24 months', {detach_only}");
-                assert_kept(&mut client, &arguments, &[(&format!("public.{name}"), "")]);
-            }
-        }
-        assert_eq!(printed(&mut client, "SELECT count(*) FROM posts"), "501");
-        run(&mut client, "DROP TABLE posts; DROP SEQUENCE IF EXISTS posts_id_seq");
-    }
 }
 
 /// Names with quotes are quoted in the command, which can be run as it is.
@@ -135,55 +77,10 @@ fn a_gap_up_to_now_keeps_what_is_before_it_until_it_is_filled() {
     assert_eq!(dropped(&mut client, "'posts', '4 months'"), format!("dropped|{june}|"));
 }
 
-/// One that could not be removed goes later, although those after it are gone.
-#[test]
-fn a_gap_among_old_partitions_keeps_none() {
-    let (_cluster, mut client) = server_at_noon();
-    let layout = "sonyflake";
-    posts_of(&mut client, layout);
-    run(&mut client, &partition("posts_p20260601", "2026-06-01", "2026-07-01", layout));
-    run(&mut client, &partition("posts_p20260801", "2026-08-01", "2026-11-01", layout));
-    created(&mut client, "'posts', '1 month', 0");
-    run(&mut client, "INSERT INTO posts DEFAULT VALUES");
-    assert_eq!(dropped(&mut client, "'posts', '3 months'"), "dropped|public.posts_p20260601|");
-}
-
 /// The hours from noon on 2026-11-23 to the 15th of a month.
 fn hours_until(client: &mut Client, month: &str) -> f64 {
     let sql = format!("SELECT extract(epoch FROM timestamptz '{month}-15 12:00+00' - '2026-11-23 12:00+00') / 3600");
     printed(client, &sql).parse().unwrap()
-}
-
-#[test]
-fn partitions_are_dropped_year_after_year() {
-    for layout in ["postgres", "instagram", "time:39 shard:16 seq:8 epoch:2026-11-01 unit:10ms"] {
-        let (cluster, mut client) = server_at_noon();
-        posts_of(&mut client, layout);
-        created(&mut client, "'posts', '6 months', 1");
-        run(&mut client, "INSERT INTO posts DEFAULT VALUES");
-        let mut gone = String::new();
-        for month in ["2027-03", "2027-09", "2028-03", "2028-09", "2029-03", "2029-09", "2030-03"] {
-            set_hours_from_noon(&cluster, hours_until(&mut client, month));
-            let mut later = cluster.connect();
-            created(&mut later, "'posts', '6 months', 1");
-            run(&mut later, "INSERT INTO posts DEFAULT VALUES");
-            gone += &dropped(&mut later, "'posts', '24 months'");
-            gone += "\n";
-        }
-        let lines: Vec<&str> = gone.lines().filter(|line| !line.is_empty()).collect();
-        let dropped = ["20270101", "20270701"].map(|start| format!("dropped|public.posts_p{start}|"));
-        let first = "public.posts_p20260701";
-        if layout.contains("2026-11-01") {
-            // The layout begins in it.
-            assert_eq!(lines.iter().filter(|line| line.contains(first)).count(), 3, "{lines:?}");
-            assert!(lines.iter().all(|line| !line.starts_with(&format!("dropped|{first}"))));
-        } else {
-            assert_eq!(lines[0], format!("dropped|{first}|"), "{layout}");
-        }
-        for line in dropped {
-            assert!(lines.contains(&line.as_str()) || layout.contains("2026-11-01"), "{line} {lines:?}");
-        }
-    }
 }
 
 #[test]
