@@ -5,35 +5,24 @@ use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, refu
 use pg_snowflake_harness::id::{first_counter_at, now_ms, split};
 use pg_snowflake_harness::sequence::take_one;
 use pg_snowflake_harness::{Cluster, Database};
-use postgres::Client;
 
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
+/// One that has returned an integer has to be prepared again.
 #[test]
 fn a_prepared_insert_of_another_session_takes_the_new_default() {
     let (database, mut owner) = database();
     run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
     let mut writer = database.connect();
-    run(&mut writer, "SET plan_cache_mode = force_generic_plan; PREPARE add AS INSERT INTO posts DEFAULT VALUES RETURNING id::bigint");
-    assert_eq!(printed(&mut writer, "EXECUTE add"), "1");
+    let insert = "INSERT INTO posts DEFAULT VALUES RETURNING id";
+    run(&mut writer, &format!("SET plan_cache_mode = force_generic_plan; PREPARE add AS {insert}::bigint; PREPARE narrow AS {insert}"));
+    run(&mut writer, "EXECUTE add; EXECUTE narrow");
 
     run(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)");
 
-    let id: i64 = printed(&mut writer, "EXECUTE add").parse().unwrap();
-    assert_eq!(split(id).shard, 5);
-}
-
-#[test]
-fn a_prepared_statement_that_returned_an_integer_has_to_be_prepared_again() {
-    let (database, mut owner) = database();
-    run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
-    let mut writer = database.connect();
-    run(&mut writer, "PREPARE add AS INSERT INTO posts DEFAULT VALUES RETURNING id; EXECUTE add");
-
-    run(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)");
-
+    assert_eq!(split(take_one(&mut writer, "EXECUTE add")).shard, 5);
     let changed = Refusal { sqlstate: "0A000", message: "cached plan must not change", hint: "" };
-    assert_refused(&mut writer, "EXECUTE add", changed);
+    assert_refused(&mut writer, "EXECUTE narrow", changed);
 }
 
 /// Its compiled functions have the old type of the column. Those of another role are named.
@@ -164,38 +153,6 @@ fn names_in_another_encoding_are_preserved() {
     assert_eq!(split(id).shard, 5);
     let refusal = Refusal { sqlstate: "55000", message: "violate constraint \"?troit\" of table", hint: "DROP CONSTRAINT" };
     assert_refused(&mut client, "SELECT snowflake_convert_column('größe.éditions', 'É', 5)", refusal);
-}
-
-#[test]
-fn a_check_of_the_shard_can_be_dumped_and_restored() {
-    let (database, mut client) = database();
-    run(
-        &mut client,
-        "CREATE TABLE posts (id int PRIMARY KEY); INSERT INTO posts VALUES (-1), (4711);
-         SELECT snowflake_convert_column('posts', 'id', 5, check_shard => true)",
-    );
-    assert_fenced(&mut client);
-    // Old IDs pass.
-    run(&mut client, "UPDATE posts SET id = id WHERE id = 4711");
-    let check = "SELECT conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint
-        WHERE contype = 'c' AND conrelid = 'posts'::regclass";
-    assert_eq!(
-        printed(&mut client, check),
-        "posts_id_shard_check|CHECK (((id < (4194304)::bigint) OR (snowflake_shard_id(id, 'postgres'::snowflake_layout) = 5)))|t"
-    );
-
-    let restored = Database::restored(&database.dump());
-    let mut restored = restored.connect();
-
-    assert_eq!(printed(&mut restored, "SELECT id FROM posts WHERE id < 5000 ORDER BY id"), "-1\n4711");
-    assert_fenced(&mut restored);
-}
-
-/// Checks that `posts` accepts IDs of shard 5, and no others.
-fn assert_fenced(client: &mut Client) {
-    run(client, "INSERT INTO posts (id) VALUES (DEFAULT), (snowflake_encode(now(), 5, 0))");
-    let of_another_shard = "INSERT INTO posts (id) SELECT snowflake_encode(now(), 6, 0)";
-    assert_eq!(refused(client, of_another_shard).code().code(), "23514");
 }
 
 #[test]
