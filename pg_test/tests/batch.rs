@@ -17,29 +17,34 @@ const FORMS: [&str; 2] = [
     "SELECT count(*) FROM snowflake_nextvals('s', 5, 10000000)",
 ];
 
+/// Single IDs, batches and homed IDs at the same time, some in the turns of short statements.
 #[test]
-fn concurrent_batches_and_single_ids_never_repeat() {
-    let database = Database::new().setting("pg_snowflake.max_lead", "1min");
-    database.connect().batch_execute("CREATE SEQUENCE s").unwrap();
-    let queries = [
-        "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 500)",
-        "SELECT snowflake_nextvals('s', 5, 500)",
-        "SELECT * FROM snowflake_nextvals('s', 5, 5000)",
-        "SELECT snowflake_nextvals('s', 5, g) FROM generate_series(1, 30) AS g",
-    ];
-    let by_client: Vec<Vec<i64>> = std::thread::scope(|scope| {
-        let clients: Vec<_> = queries
-            .iter()
-            .map(|query| {
+fn concurrent_sessions_never_repeat_an_id() {
+    for cache in [1, 64] {
+        let database = Database::new().setting("pg_snowflake.max_lead", "1min");
+        database.connect().batch_execute(&format!("CREATE SEQUENCE s CACHE {cache}")).unwrap();
+        let queries = [
+            "SELECT snowflake_nextval('s', 5)",
+            "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 500)",
+            "SELECT snowflake_nextvals('s', 5, 500)",
+            "SELECT * FROM snowflake_nextvals('s', 5, 5000)",
+            "SELECT snowflake_nextvals('s', 5, g) FROM generate_series(1, 30) AS g",
+            "SELECT snowflake_nextval_homed('s', 1, 2) FROM generate_series(1, 200)",
+            "SELECT snowflake_nextval_homed('s', 1, 2, generators => 4) FROM generate_series(1, 200)",
+            "SELECT snowflake_nextvals_homed('s', 1, 2, 200)",
+            "SELECT snowflake_nextval_homed_in_ranges('s', 1, '{[0,)}'::int8multirange) FROM generate_series(1, 200)",
+        ];
+        let by_client: Vec<Vec<i64>> = std::thread::scope(|scope| {
+            let clients = queries.map(|query| {
                 let mut client = database.connect();
                 scope.spawn(move || (0..100).flat_map(|_| take(&mut client, query)).collect())
-            })
-            .collect();
-        clients.into_iter().map(|client| client.join().unwrap()).collect()
-    });
+            });
+            clients.into_iter().map(|client| client.join().unwrap()).collect()
+        });
 
-    assert!(by_client.iter().all(|ids| is_increasing(ids)));
-    assert_eq!(count_repeats(by_client.concat()), 0);
+        assert!(by_client.iter().all(|ids| is_increasing(ids)), "CACHE {cache}");
+        assert_eq!(count_repeats(by_client.concat()), 0, "CACHE {cache}");
+    }
 }
 
 #[test]

@@ -26,27 +26,6 @@ fn sessions_that_cache_and_alternate_stay_with_the_clock() {
     assert_eq!(count_repeats(ids), 0);
 }
 
-#[test]
-fn sessions_that_cache_never_share_a_counter() {
-    // Three seconds of IDs at full rate, so that all ways of taking them are well mixed.
-    let cluster = Cluster::builder().setting("pg_snowflake.max_lead", "1min").start();
-    cluster.connect().batch_execute("CREATE SEQUENCE s CACHE 64").unwrap();
-    let by_client: Vec<Vec<i64>> = std::thread::scope(|scope| {
-        let clients: Vec<_> = [1, 50, 1, 50]
-            .into_iter()
-            .map(|ids_per_statement| {
-                let query = format!("{TAKE} FROM generate_series(1, {ids_per_statement})");
-                let mut client = cluster.connect();
-                scope.spawn(move || (0..1000).flat_map(|_| take(&mut client, &query)).collect())
-            })
-            .collect();
-        clients.into_iter().map(|client| client.join().unwrap()).collect()
-    });
-
-    assert!(by_client.iter().all(|ids| is_increasing(ids)));
-    assert_eq!(count_repeats(by_client.concat()), 0);
-}
-
 /// The session that changes a sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
