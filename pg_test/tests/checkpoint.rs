@@ -1,5 +1,6 @@
 //! A checkpoint that completes while a session takes an ID does not lose that ID.
 
+use pg_snowflake_harness::ask::printed;
 use pg_snowflake_harness::debugger::{self, Debugger};
 use pg_snowflake_harness::id::counter;
 use pg_snowflake_harness::installation::left_out;
@@ -53,7 +54,7 @@ fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
             FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
         let mut has_waited = false;
         while !checkpoint.is_finished() && !has_waited {
-            has_waited = is_true(&mut other, is_waiting);
+            has_waited = printed(&mut other, is_waiting) == "t";
         }
         drop(debugger);
         checkpoint.join().unwrap();
@@ -76,8 +77,4 @@ fn write_page(client: &mut Client, last_value: i64) {
         last_value.to_le_bytes().map(|byte| format!("{byte:02x}")).concat()
     );
     wait_for(client, &is_written, "the page is written");
-}
-
-fn is_true(client: &mut Client, query: &str) -> bool {
-    client.query_one(query, &[]).unwrap().get::<_, Option<bool>>(0) == Some(true)
 }

@@ -257,20 +257,15 @@ const LARGEST_OBJECTS: &str = "
 fn a_statement_with_the_largest_arguments_fails_and_nothing_else() {
     let (cluster, mut superuser) = server_with(Builder::default());
     run(&mut superuser, LARGEST_OBJECTS);
-    assert_no_more_than_a_statement_fails(&cluster, LARGEST, &[2 << 20, 32 << 20]);
-}
-
-/// Makes each call in sessions that may allocate that much more memory.
-fn assert_no_more_than_a_statement_fails(cluster: &Cluster, calls: &[&str], limits: &[u64]) {
     let mut broken = Vec::new();
-    for call in calls {
-        let usual = outcome(cluster, &mut session(cluster), call).expect("the server is up");
+    for call in LARGEST {
+        let usual = outcome(&cluster, &mut session(&cluster), call).expect("the server is up");
         let mut outcomes = Outcomes::new();
         for limit in [Limit::AddressSpace, Limit::Data] {
-            for &more in limits {
-                let mut client = session(cluster);
+            for more in [2 << 20, 32 << 20] {
+                let mut client = session(&cluster);
                 let pid = backend_pid(&mut client);
-                match limited(pid, limit, more, || outcome(cluster, &mut client, call)) {
+                match limited(pid, limit, more, || outcome(&cluster, &mut client, call)) {
                     Ok(sqlstate) if is_expected(call, &sqlstate, &usual) => {
                         *outcomes.entry(sqlstate).or_default() += 1;
                     }
@@ -281,7 +276,7 @@ fn assert_no_more_than_a_statement_fails(cluster: &Cluster, calls: &[&str], limi
         println!("{outcomes:?} {call}");
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
-    assert_no_restart(cluster);
+    assert_no_restart(&cluster);
 }
 
 /// PostgreSQL drops a value for which it has no memory when the library is loaded, with a warning only.

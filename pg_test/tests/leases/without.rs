@@ -57,14 +57,18 @@ const NOT_PRELOADED: Refusal =
 
 /// A value that the server drops when the library is loaded has replaced that of the configuration file.
 #[test]
-fn a_registry_without_a_preloaded_library_stops_all_ids_also_if_the_database_or_role_sets_another_value() {
-    let registry = Registry::start();
-    let (server, mut client) = start(Cluster::builder().setting("pg_snowflake.registry", &registry.conninfo()));
+fn a_registry_stops_all_ids_until_the_library_is_preloaded_also_if_the_database_or_role_sets_another_value() {
+    let (server, mut client) = start(Cluster::builder());
     run(&mut client, "CREATE ROLE writer LOGIN; GRANT ALL ON SEQUENCE s TO writer");
+    take_one(&mut client, GENERATE);
+    server.psql(SUPERUSER, "LOAD 'pg_snowflake'; ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere'; SELECT pg_reload_conf()");
+    let is_refused = || client.simple_query(GENERATE).is_err();
+    assert!(comes_true(is_refused), "the reload has no effect");
+    assert_refused(&mut client, GENERATE, NOT_PRELOADED);
 
     for target in ["DATABASE postgres", "ROLE writer", "ROLE ALL"] {
         for value in ["''", "'host=elsewhere'"] {
-            run(&mut client, &format!("ALTER {target} SET pg_snowflake.registry = {value}"));
+            run(&mut server.connect(), &format!("ALTER {target} SET pg_snowflake.registry = {value}"));
             let masked = Refusal {
                 sqlstate: "42501",
                 message: "cannot generate IDs because connection options set pg_snowflake.registry",
@@ -73,28 +77,12 @@ fn a_registry_without_a_preloaded_library_stops_all_ids_also_if_the_database_or_
             let mut writer = server.connect_to("writer", "postgres");
             assert_refused(&mut writer, GENERATE, masked);
         }
-        run(&mut client, &format!("ALTER {target} RESET pg_snowflake.registry"));
+        run(&mut server.connect(), &format!("ALTER {target} RESET pg_snowflake.registry"));
     }
     for generate in [GENERATE, "SELECT snowflake_nextvals('s', 5, 1)"] {
         assert_refused(&mut server.connect_to("writer", "postgres"), generate, NOT_PRELOADED);
     }
     assert_eq!(printed(&mut client, MODE), "not_preloaded");
-}
-
-#[test]
-fn a_registry_that_is_set_by_a_reload_stops_all_ids_until_the_library_is_preloaded() {
-    let (server, mut client) = start(Cluster::builder());
-    take_one(&mut client, GENERATE);
-
-    server.psql(
-        SUPERUSER,
-        "LOAD 'pg_snowflake'; ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere';
-         SELECT pg_reload_conf()",
-    );
-
-    let is_refused = || client.simple_query(GENERATE).is_err();
-    assert!(comes_true(is_refused), "the reload has no effect");
-    assert_refused(&mut client, GENERATE, NOT_PRELOADED);
 }
 
 /// A session that began before the reload knows, too, as does one of an ordinary role.
