@@ -20,8 +20,8 @@ use std::process::{Command, Stdio};
 use std::{fs, thread};
 use tempfile::TempDir;
 
-/// A temporary folder with a copy of that folder of this crate, and the Python packages of its `requirements.txt` in a
-/// folder `packages`. If it is left out, `None` and a line with the reason.
+/// A temporary folder with a copy of that folder of this crate, and the Python packages of its `requirements.txt` in `packages`. Here and
+/// below, `None` if the client is left out, with a line that gives the reason.
 pub fn with_pip(client: &str, folder: &str) -> Option<TempDir> {
     if !has(client, "python3 with pip", "python3", &["-m", "pip", "--version"]) {
         return None;
@@ -40,8 +40,7 @@ pub fn python(dir: &TempDir, program: &str) -> Command {
     python
 }
 
-/// A temporary folder with a copy of that folder of this crate, and the packages of its `package-lock.json`. If it is left
-/// out, `None` and a line with the reason.
+/// The same with the packages of its `package-lock.json`.
 pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
     if !has(client, "npm", "npm", &["--version"]) {
         return None;
@@ -53,8 +52,7 @@ pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
     NPM.install(client, &mut npm).then_some(dir)
 }
 
-/// A temporary folder with a copy of that folder of this crate, and Debian's JDBC driver in a folder `package`. If it is left out,
-/// `None` and a line with the reason.
+/// The same with Debian's JDBC driver in `package`.
 pub fn with_jdbc(folder: &str) -> Option<TempDir> {
     if !has("JDBC", "Java development kit", "javac", &["-version"]) {
         return None;
@@ -62,9 +60,7 @@ pub fn with_jdbc(folder: &str) -> Option<TempDir> {
     with_packages("JDBC", folder, &["libpostgresql-jdbc-java"])
 }
 
-/// A temporary folder with a copy of that folder of this crate, and these Debian packages in a folder `package`. If it is
-/// left out, `None` and a line with the reason. It is left out if apt does not know the first package, which needs the
-/// others.
+/// The same with these Debian packages in `package`. It is left out if apt does not know the first one, which needs the others.
 pub fn with_packages(client: &str, folder: &str, packages: &[&str]) -> Option<TempDir> {
     let package = packages[0];
     if !has(client, &format!("{package} in apt's lists"), "apt-cache", &["show", package]) {

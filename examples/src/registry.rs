@@ -76,21 +76,9 @@ mod tests {
     #[test]
     fn an_unreachable_registry_is_distinguished_from_a_missing_version() {
         let cases = [
-            (
-                &PYPI,
-                "WARNING: Retrying (Retry(total=1, connect=None, read=None, redirect=None, status=None)) after \
-                 connection broken by 'NewConnectionError(': Failed to establish a new connection: [Errno 111] \
-                 Connection refused')': /simple/django/\n\
-                 ERROR: Could not find a version that satisfies the requirement Django==5.2.19 (from versions: none)",
-                true,
-            ),
+            (&PYPI, "WARNING: Retrying after connection broken by 'N'\nERROR: Could not find a version (from versions: none)", true),
             (&PYPI, "ERROR: HTTP error 503 while getting https://example.org/django.whl", true),
-            (
-                &PYPI,
-                "WARNING: Retrying (Retry(total=1)) after connection broken by 'ReadTimeoutError()'\n\
-                 ERROR: Could not find a version that satisfies the requirement Django==99 (from versions: 1.1.3, 5.2)",
-                false,
-            ),
+            (&PYPI, "WARNING: Retrying after connection broken by 'R'\nERROR: Could not find a version (from versions: 1.1.3, 5.2)", false),
             (&PYPI, "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", false),
             (&NPM, "npm error code ECONNREFUSED\nnpm error syscall connect", true),
             (&NPM, "npm ERR! code EAI_AGAIN", true),

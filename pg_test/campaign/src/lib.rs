@@ -19,15 +19,13 @@ mod managed;
 mod oracle;
 mod plan;
 mod report;
-mod run;
 mod standby;
 mod storage;
 mod tally;
 
 pub use managed::{EDITION, round_with};
-pub use plan::Plan;
+pub use plan::{Plan, run, short_form};
 pub use report::Report;
-pub use run::{run, short_form};
 pub use tally::Tally;
 
 use episode::Episode;

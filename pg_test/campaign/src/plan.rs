@@ -1,12 +1,15 @@
 //! What a campaign runs: faults, whose episodes take turns.
 
 use crate::episode::Episode;
+use crate::report::Report;
 use crate::tally::Tally;
 use crate::{FAULTS, Fault};
 use fastrand::Rng;
 use pg_snowflake_harness::installation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub struct Plan {
     pub faults: Vec<(&'static Fault, i32)>,
@@ -52,4 +55,47 @@ impl Turn {
         // The panic has printed its reason to standard error, with the server's log.
         catch_unwind(AssertUnwindSafe(|| (self.fault.episode)(&mut episode))).ok()
     }
+}
+
+/// Runs the plan, its episodes in parallel and within its time, prints its progress to standard output, and returns the report.
+pub fn run(plan: &Plan) -> Report {
+    let report = Mutex::new(Report::begin(plan));
+    let deadline = plan.budget.map(|budget| Instant::now() + budget);
+    thread::scope(|scope| {
+        for _ in 0..plan.at_a_time {
+            scope.spawn(|| {
+                while deadline.is_none_or(|deadline| Instant::now() < deadline)
+                    && let Some(turn) = next_turn(&report)
+                {
+                    let outcome = turn.take(plan);
+                    lock(&report).enter(&turn, outcome);
+                }
+            });
+        }
+    });
+    report.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Releases the report before the turn is taken.
+fn next_turn(report: &Mutex<Report>) -> Option<Turn> {
+    lock(report).next_turn()
+}
+
+fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
+    report.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The short form of one fault, for a test.
+pub fn short_form(name: &str) {
+    let fault = Fault::named(name).expect("a fault of the campaign");
+    let report = run(&Plan {
+        faults: vec![(fault, fault.short)],
+        seed: fastrand::u64(..),
+        first_episode: 0,
+        has_leases: true,
+        budget: None,
+        at_a_time: 1,
+    });
+    println!("{report}");
+    assert!(report.is_sound(), "{name} breaks its promise");
 }

@@ -66,11 +66,6 @@ impl Builder {
         self
     }
 
-    /// Lets the server vacuum and take checkpoints by itself, as a user's does.
-    pub fn background_work(self) -> Self {
-        self.setting("autovacuum", "on").setting("checkpoint_timeout", "5min")
-    }
-
     /// Gives the server a clock that [`Cluster::set_clock`] sets.
     pub fn fake_clock(mut self) -> Self {
         self.options.has_fake_clock = true;

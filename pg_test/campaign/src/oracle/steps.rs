@@ -265,53 +265,46 @@ fn take_by(rng: &mut Rng, by: usize) -> Step {
     execute(by, sql.replace('$', &sequence), yields, Effect::Nothing)
 }
 
+/// How often a statement is drawn for each other one, and what it does.
+type Statement = (usize, &'static str, Effect);
+
+fn draw_one(rng: &mut Rng, from: &[Statement]) -> Statement {
+    let all = from.iter().flat_map(|&statement| std::iter::repeat_n(statement, statement.0));
+    rng.choice(all.collect::<Vec<_>>()).expect("there are statements")
+}
+
 /// Transactions and what a session is set to.
 fn control(rng: &mut Rng) -> Step {
     use Effect::{Begin, Commit, End, Nothing, RollBackTo, Write};
-    const STATEMENTS: [(&str, Effect); 41] = [
-        ("BEGIN", Begin),
-        ("BEGIN", Begin),
-        ("BEGIN READ ONLY", Begin),
-        ("BEGIN ISOLATION LEVEL SERIALIZABLE", Begin),
-        ("COMMIT", Commit),
-        ("COMMIT", Commit),
-        ("COMMIT", Commit),
-        ("COMMIT", Commit),
-        ("COMMIT", Commit),
-        ("ROLLBACK", End),
-        ("ROLLBACK", End),
-        ("ROLLBACK", End),
-        ("ROLLBACK", End),
-        ("PREPARE TRANSACTION '$'", End),
-        ("COMMIT PREPARED '$'", Nothing),
-        ("COMMIT PREPARED '$'", Nothing),
-        ("ROLLBACK PREPARED '$'", Nothing),
-        ("SAVEPOINT s", Nothing),
-        ("SAVEPOINT s", Nothing),
-        ("ROLLBACK TO s", RollBackTo),
-        ("ROLLBACK TO s", RollBackTo),
-        ("RELEASE s", Nothing),
-        ("SET TRANSACTION READ ONLY", Nothing),
-        ("SET default_transaction_read_only = on", Nothing),
-        ("RESET default_transaction_read_only", Nothing),
-        ("RESET default_transaction_read_only", Nothing),
-        ("SET ROLE friend", Nothing),
-        ("SET LOCAL ROLE stranger", Nothing),
-        ("RESET ROLE", Nothing),
-        ("RESET ROLE", Nothing),
-        ("SET SESSION AUTHORIZATION taker", Nothing),
-        ("RESET SESSION AUTHORIZATION", Nothing),
-        ("RESET SESSION AUTHORIZATION", Nothing),
-        ("DISCARD ALL", Nothing),
-        ("DISCARD SEQUENCES", Nothing),
-        ("DISCARD PLANS", Nothing),
-        ("INSERT INTO marks DEFAULT VALUES", Write),
-        ("INSERT INTO marks DEFAULT VALUES", Write),
-        ("PREPARE take_# AS SELECT next('#'), '#'::regclass::oid", Nothing),
-        ("DECLARE of_# CURSOR FOR SELECT next('#'), '#'::regclass::oid FROM generate_series(1, 9)", Nothing),
-        ("DECLARE held CURSOR WITH HOLD FOR SELECT next('a') FROM generate_series(1, 3)", Nothing),
+    const STATEMENTS: [Statement; 26] = [
+        (2, "BEGIN", Begin),
+        (1, "BEGIN READ ONLY", Begin),
+        (1, "BEGIN ISOLATION LEVEL SERIALIZABLE", Begin),
+        (5, "COMMIT", Commit),
+        (4, "ROLLBACK", End),
+        (1, "PREPARE TRANSACTION '$'", End),
+        (2, "COMMIT PREPARED '$'", Nothing),
+        (1, "ROLLBACK PREPARED '$'", Nothing),
+        (2, "SAVEPOINT s", Nothing),
+        (2, "ROLLBACK TO s", RollBackTo),
+        (1, "RELEASE s", Nothing),
+        (1, "SET TRANSACTION READ ONLY", Nothing),
+        (1, "SET default_transaction_read_only = on", Nothing),
+        (2, "RESET default_transaction_read_only", Nothing),
+        (1, "SET ROLE friend", Nothing),
+        (1, "SET LOCAL ROLE stranger", Nothing),
+        (2, "RESET ROLE", Nothing),
+        (1, "SET SESSION AUTHORIZATION taker", Nothing),
+        (2, "RESET SESSION AUTHORIZATION", Nothing),
+        (1, "DISCARD ALL", Nothing),
+        (1, "DISCARD SEQUENCES", Nothing),
+        (1, "DISCARD PLANS", Nothing),
+        (2, "INSERT INTO marks DEFAULT VALUES", Write),
+        (1, "PREPARE take_# AS SELECT next('#'), '#'::regclass::oid", Nothing),
+        (1, "DECLARE of_# CURSOR FOR SELECT next('#'), '#'::regclass::oid FROM generate_series(1, 9)", Nothing),
+        (1, "DECLARE held CURSOR WITH HOLD FOR SELECT next('a') FROM generate_series(1, 3)", Nothing),
     ];
-    let (sql, effect) = STATEMENTS[rng.usize(0..STATEMENTS.len())];
+    let (_, sql, effect) = draw_one(rng, &STATEMENTS);
     let sequence = pick(rng, if sql.starts_with("PREPARE take") { &["a", "b", "c"] } else { &["a", "b"] });
     let sql = sql.replace('$', &pick(rng, &["p", "q"])).replace('#', &sequence);
     execute(rng.usize(0..SESSIONS.len()), sql, Yields::Nothing, effect)
@@ -320,44 +313,42 @@ fn control(rng: &mut Rng) -> Step {
 /// DDL and privileges, usually of the superuser; `$` is the sequence, `%` the counter.
 fn alter(rng: &mut Rng, counter: i64) -> Step {
     use Effect::{Alter, Lower, Nothing};
-    const OF_ONE: [(&str, Effect); 34] = [
-        ("ALTER SEQUENCE a CACHE 1", Alter),
-        ("ALTER SEQUENCE c CACHE 3", Alter),
-        ("ALTER SEQUENCE c CACHE 10", Alter),
-        ("ALTER SEQUENCE a RESTART", Lower),
-        ("ALTER SEQUENCE b RESTART", Lower),
-        ("SELECT setval('a', %)", Alter),
-        ("SELECT setval('b', %, false)", Alter),
-        ("SELECT setval('t_id_seq', %)", Alter),
-        ("TRUNCATE t RESTART IDENTITY", Lower),
-        ("TRUNCATE t", Nothing),
-        ("ALTER TABLE t SET UNLOGGED", Alter),
-        ("ALTER TABLE t SET LOGGED", Alter),
-        ("DROP SEQUENCE a; CREATE SEQUENCE a START %", Alter),
-        ("DROP SEQUENCE b; CREATE SEQUENCE b START %; GRANT USAGE ON SEQUENCE b TO taker, friend", Alter),
-        ("DROP SEQUENCE c; CREATE SEQUENCE c CACHE 5 START %; GRANT USAGE ON SEQUENCE c TO taker", Alter),
-        ("ALTER SEQUENCE a RENAME TO x; ALTER SEQUENCE b RENAME TO a; ALTER SEQUENCE x RENAME TO b", Alter),
-        ("ALTER SEQUENCE a SET SCHEMA elsewhere", Alter),
-        ("ALTER SEQUENCE IF EXISTS elsewhere.a SET SCHEMA app", Alter),
-        ("CREATE TEMP SEQUENCE tmp START %", Nothing),
-        ("DROP SEQUENCE IF EXISTS pg_temp.tmp", Nothing),
-        ("CREATE TEMP TABLE IF NOT EXISTS scratch ()", Nothing),
-        ("GRANT friend TO taker", Nothing),
-        ("GRANT friend TO taker", Nothing),
-        ("REVOKE friend FROM taker", Nothing),
-        ("ALTER ROLE taker SUPERUSER", Nothing),
-        ("ALTER ROLE taker NOSUPERUSER", Nothing),
-        ("ALTER ROLE taker NOSUPERUSER", Nothing),
-        ("ALTER ROLE taker NOINHERIT", Nothing),
-        ("ALTER ROLE taker INHERIT", Nothing),
-        ("ALTER DATABASE postgres OWNER TO taker", Nothing),
-        ("ALTER DATABASE postgres OWNER TO postgres", Nothing),
-        ("REVOKE USAGE ON SCHEMA app FROM PUBLIC", Nothing),
-        ("GRANT USAGE ON SCHEMA app TO PUBLIC", Nothing),
-        ("ALTER FUNCTION definer OWNER TO CURRENT_USER", Nothing),
+    const OF_ONE: [Statement; 32] = [
+        (1, "ALTER SEQUENCE a CACHE 1", Alter),
+        (1, "ALTER SEQUENCE c CACHE 3", Alter),
+        (1, "ALTER SEQUENCE c CACHE 10", Alter),
+        (1, "ALTER SEQUENCE a RESTART", Lower),
+        (1, "ALTER SEQUENCE b RESTART", Lower),
+        (1, "SELECT setval('a', %)", Alter),
+        (1, "SELECT setval('b', %, false)", Alter),
+        (1, "SELECT setval('t_id_seq', %)", Alter),
+        (1, "TRUNCATE t RESTART IDENTITY", Lower),
+        (1, "TRUNCATE t", Nothing),
+        (1, "ALTER TABLE t SET UNLOGGED", Alter),
+        (1, "ALTER TABLE t SET LOGGED", Alter),
+        (1, "DROP SEQUENCE a; CREATE SEQUENCE a START %", Alter),
+        (1, "DROP SEQUENCE b; CREATE SEQUENCE b START %; GRANT USAGE ON SEQUENCE b TO taker, friend", Alter),
+        (1, "DROP SEQUENCE c; CREATE SEQUENCE c CACHE 5 START %; GRANT USAGE ON SEQUENCE c TO taker", Alter),
+        (1, "ALTER SEQUENCE a RENAME TO x; ALTER SEQUENCE b RENAME TO a; ALTER SEQUENCE x RENAME TO b", Alter),
+        (1, "ALTER SEQUENCE a SET SCHEMA elsewhere", Alter),
+        (1, "ALTER SEQUENCE IF EXISTS elsewhere.a SET SCHEMA app", Alter),
+        (1, "CREATE TEMP SEQUENCE tmp START %", Nothing),
+        (1, "DROP SEQUENCE IF EXISTS pg_temp.tmp", Nothing),
+        (1, "CREATE TEMP TABLE IF NOT EXISTS scratch ()", Nothing),
+        (2, "GRANT friend TO taker", Nothing),
+        (1, "REVOKE friend FROM taker", Nothing),
+        (1, "ALTER ROLE taker SUPERUSER", Nothing),
+        (2, "ALTER ROLE taker NOSUPERUSER", Nothing),
+        (1, "ALTER ROLE taker NOINHERIT", Nothing),
+        (1, "ALTER ROLE taker INHERIT", Nothing),
+        (1, "ALTER DATABASE postgres OWNER TO taker", Nothing),
+        (1, "ALTER DATABASE postgres OWNER TO postgres", Nothing),
+        (1, "REVOKE USAGE ON SCHEMA app FROM PUBLIC", Nothing),
+        (1, "GRANT USAGE ON SCHEMA app TO PUBLIC", Nothing),
+        (1, "ALTER FUNCTION definer OWNER TO CURRENT_USER", Nothing),
     ];
     // Core's currval() sees setval() in the same session, ours does not. The first session does not call it.
-    let (sql, effect) = OF_ONE[rng.usize(0..OF_ONE.len())];
+    let (_, sql, effect) = draw_one(rng, &OF_ONE);
     let is_of_superuser = rng.u8(0..6) > 0 || sql.contains("setval");
     let by = if is_of_superuser { 0 } else { rng.usize(0..SESSIONS.len()) };
     if rng.bool() {
@@ -370,33 +361,30 @@ fn alter(rng: &mut Rng, counter: i64) -> Step {
 /// What can be done to each sequence.
 fn alter_one(rng: &mut Rng, by: usize, sequence: &str, counter: i64) -> Step {
     use Effect::{Alter, Nothing};
-    const OF_ANY: [(&str, Effect); 24] = [
-        ("GRANT USAGE ON SEQUENCE $ TO taker", Nothing),
-        ("GRANT USAGE ON SEQUENCE $ TO taker, friend", Nothing),
-        ("GRANT USAGE ON SEQUENCE $ TO taker, friend", Nothing),
-        ("GRANT UPDATE ON SEQUENCE $ TO friend", Nothing),
-        ("GRANT USAGE ON SEQUENCE $ TO PUBLIC", Nothing),
-        ("GRANT SELECT ON SEQUENCE $ TO taker, friend", Nothing),
-        ("GRANT ALL ON SEQUENCE $ TO pg_database_owner", Nothing),
-        ("REVOKE ALL ON SEQUENCE $ FROM taker", Nothing),
-        ("REVOKE ALL ON SEQUENCE $ FROM friend", Nothing),
-        ("REVOKE ALL ON SEQUENCE $ FROM PUBLIC", Nothing),
-        ("ALTER SEQUENCE $ OWNER TO taker", Alter),
-        ("ALTER SEQUENCE $ OWNER TO postgres", Alter),
-        ("ALTER SEQUENCE $ RESTART WITH %", Alter),
-        ("ALTER SEQUENCE $ RESTART WITH %", Alter),
-        ("ALTER SEQUENCE $ START WITH %", Alter),
-        ("ALTER SEQUENCE $ AS bigint", Alter),
-        ("ALTER SEQUENCE $ AS integer", Alter),
-        ("ALTER SEQUENCE $ NO MAXVALUE", Alter),
-        ("ALTER SEQUENCE $ MAXVALUE 4611686018427387904", Alter),
-        ("ALTER SEQUENCE $ SET UNLOGGED", Alter),
-        ("ALTER SEQUENCE $ SET LOGGED", Alter),
-        ("ALTER SEQUENCE $ SET LOGGED", Alter),
-        ("ALTER SEQUENCE $ OWNED BY t.id", Alter),
-        ("ALTER SEQUENCE $ OWNED BY NONE", Alter),
+    const OF_ANY: [Statement; 21] = [
+        (1, "GRANT USAGE ON SEQUENCE $ TO taker", Nothing),
+        (2, "GRANT USAGE ON SEQUENCE $ TO taker, friend", Nothing),
+        (1, "GRANT UPDATE ON SEQUENCE $ TO friend", Nothing),
+        (1, "GRANT USAGE ON SEQUENCE $ TO PUBLIC", Nothing),
+        (1, "GRANT SELECT ON SEQUENCE $ TO taker, friend", Nothing),
+        (1, "GRANT ALL ON SEQUENCE $ TO pg_database_owner", Nothing),
+        (1, "REVOKE ALL ON SEQUENCE $ FROM taker", Nothing),
+        (1, "REVOKE ALL ON SEQUENCE $ FROM friend", Nothing),
+        (1, "REVOKE ALL ON SEQUENCE $ FROM PUBLIC", Nothing),
+        (1, "ALTER SEQUENCE $ OWNER TO taker", Alter),
+        (1, "ALTER SEQUENCE $ OWNER TO postgres", Alter),
+        (2, "ALTER SEQUENCE $ RESTART WITH %", Alter),
+        (1, "ALTER SEQUENCE $ START WITH %", Alter),
+        (1, "ALTER SEQUENCE $ AS bigint", Alter),
+        (1, "ALTER SEQUENCE $ AS integer", Alter),
+        (1, "ALTER SEQUENCE $ NO MAXVALUE", Alter),
+        (1, "ALTER SEQUENCE $ MAXVALUE 4611686018427387904", Alter),
+        (1, "ALTER SEQUENCE $ SET UNLOGGED", Alter),
+        (2, "ALTER SEQUENCE $ SET LOGGED", Alter),
+        (1, "ALTER SEQUENCE $ OWNED BY t.id", Alter),
+        (1, "ALTER SEQUENCE $ OWNED BY NONE", Alter),
     ];
-    let (sql, effect) = OF_ANY[rng.usize(0..OF_ANY.len())];
+    let (_, sql, effect) = draw_one(rng, &OF_ANY);
     let sql = sql.replace('$', sequence).replace('%', &counter.to_string());
     execute(by, sql, Yields::Nothing, effect)
 }
