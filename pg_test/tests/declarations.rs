@@ -55,25 +55,6 @@ fn declarations_match_the_servers_headers() {
     compile(&c.text());
 }
 
-/// Tests the comparison itself: a wrong argument, field or value is refused.
-#[test]
-fn a_declaration_that_differs_from_the_header_is_refused() {
-    let cases = [
-        "unsafe extern \"C\" { fn has_subclass(relation: pg_sys::Oid, other: bool) -> bool; }",
-        "unsafe extern \"C\" { fn has_subclass(relation: i64) -> bool; }",
-        "unsafe extern \"C\" { fn GetUserId() -> i64; }",
-        "/// `xl_seq_rec` (commands/sequence.h)\n#[repr(C)] struct xl_seq_rec { other: i32, locator: RelFileLocator }",
-        "/// `XLOG_SEQ_LOG` (commands/sequence.h)\nconst XLOG_SEQ_LOG: u8 = 0x10;",
-    ];
-    for case in cases {
-        let mut c = C { major: major(bindir()), ..C::default() };
-        c.visit_file(&syn::parse_str(case).unwrap());
-        let text = c.text();
-        let refused = std::panic::catch_unwind(|| compile(&text)).is_err();
-        assert!(refused, "{case}");
-    }
-}
-
 /// The source files in a folder and the folders in it.
 pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

@@ -7,7 +7,6 @@ use pg_snowflake_harness::installation::pg_config;
 use pg_snowflake_harness::release::{self, EXTENSIONS, SNOWFLAKE};
 use pg_snowflake_harness::top;
 use postgres::Client;
-use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -250,7 +249,7 @@ struct Wrappers {
     /// The names that the file gives to types.
     aliases: BTreeMap<String, String>,
     /// The rules of the macros that make functions, by the name of the macro.
-    rules: BTreeMap<String, TokenStream>,
+    rules: BTreeMap<String, String>,
 }
 
 impl Wrappers {
@@ -328,15 +327,15 @@ impl<'ast> Visit<'ast> for Wrappers {
     }
 
     fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
-        let tokens = item.mac.tokens.clone();
+        let tokens = item.mac.tokens.to_string();
         match &item.ident {
-            Some(name) if tokens.to_string().contains("pg_extern") => {
+            Some(name) if tokens.contains("pg_extern") => {
                 self.rules.insert(name.to_string(), tokens);
             }
             Some(_) => {}
             None => {
                 let name = item.mac.path.to_token_stream().to_string();
-                let functions = self.rules.get(&name).map(|rule| expanded(rule, tokens));
+                let functions = self.rules.get(&name).map(|rule| expanded(rule, &tokens));
                 for file in functions.unwrap_or_default() {
                     Visit::visit_file(self, &file);
                 }
@@ -367,54 +366,21 @@ fn name(pattern: &Pat) -> String {
 }
 
 /// The functions that a macro with one rule, `($($a:ident, $b:ident;)*) => {… $(functions)*}`, makes of each `a, b;` in its call.
-fn expanded(rule: &TokenStream, call: TokenStream) -> Vec<syn::File> {
-    let sides = groups(rule);
-    let [matched, .., body] = sides.as_slice() else { panic!("a rule has two sides") };
-    let [[.., matched], [.., functions]] = [&groups(matched)[..], &groups(body)[..]] else { panic!("each side ends with a repetition") };
-    let variables =
-        split(matched.clone(), ',').into_iter().map(|variable| variable.into_iter().nth(1).expect("a name after $").to_string());
-    let variables: Vec<String> = variables.collect();
-    let lines = split(call, ';').into_iter().filter(|line| !line.is_empty());
+fn expanded(rule: &str, call: &str) -> Vec<syn::File> {
+    let rule = rule.replace("$ ", "$");
+    let (matched, body) = rule.split_once("=>").expect("a rule has two sides");
+    let variables: Vec<&str> = matched.split('$').filter_map(|part| Some(part.split_once(':')?.0.trim())).collect();
+    let (_, functions) = body.rsplit_once("$(").expect("each side ends with a repetition");
+    let (functions, _) = functions.rsplit_once(")*").or(functions.rsplit_once(") *")).expect("the end of the repetition");
+    let lines = call.split(';').filter(|line| !line.trim().is_empty());
     let files = lines.map(|line| {
-        let values = variables.iter().cloned().zip(split(line, ',')).collect();
-        syn::parse2(with_values(functions.clone(), &values)).expect("functions")
+        let mut values: Vec<(&str, &str)> = variables.iter().copied().zip(line.split(',')).collect();
+        // The longest name first: it may begin with another.
+        values.sort_by_key(|(variable, _)| usize::MAX - variable.len());
+        let functions = values.iter().fold(functions.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value));
+        syn::parse_file(&functions).expect("functions")
     });
     files.collect()
-}
-
-/// The contents of the parentheses and braces.
-fn groups(tokens: &TokenStream) -> Vec<TokenStream> {
-    let groups = tokens.clone().into_iter().filter_map(|token| match token {
-        TokenTree::Group(group) => Some(group.stream()),
-        _ => None,
-    });
-    groups.collect()
-}
-
-fn split(tokens: TokenStream, at: char) -> Vec<TokenStream> {
-    let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if mark.as_char() == at);
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    tokens.split(is_end).map(|part| part.iter().cloned().collect()).collect()
-}
-
-/// The tokens with a value in the place of each `$name`.
-fn with_values(tokens: TokenStream, values: &BTreeMap<String, TokenStream>) -> TokenStream {
-    let mut replaced = TokenStream::new();
-    let mut tokens = tokens.into_iter();
-    while let Some(token) = tokens.next() {
-        match token {
-            TokenTree::Punct(mark) if mark.as_char() == '$' => {
-                let name = tokens.next().expect("a name after $").to_string();
-                replaced.extend(values[&name].clone());
-            }
-            TokenTree::Group(group) => {
-                let inner = with_values(group.stream(), values);
-                replaced.extend([TokenTree::Group(Group::new(group.delimiter(), inner))]);
-            }
-            other => replaced.extend([other]),
-        }
-    }
-    replaced
 }
 
 fn parsed(file: &Path) -> syn::File {
