@@ -1,4 +1,4 @@
-//! The layout type in the formats of COPY, and in a dump.
+//! The types `snowflake_layout` and `snowflake` in the formats of COPY, and in a dump.
 
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, copy, database, printed};
@@ -10,27 +10,30 @@ use std::io::Write;
 /// 16 shards, 64 IDs in 100 microseconds, for three and a half years.
 const CUSTOM: &str = "time:40 seq:6 shard:4 epoch:2024-01-01 unit:100us";
 
+/// The bytes of a snowflake are those of a bigint.
 #[test]
-fn a_layout_round_trips_through_every_copy_format() {
+fn layouts_and_ids_round_trip_through_every_copy_format() {
     let (_database, mut client) = database();
     client
         .batch_execute(&format!(
-            "CREATE TABLE source (n int, layout snowflake_layout, layouts snowflake_layout[]);
-             INSERT INTO source SELECT row_number() OVER (), name::snowflake_layout, ARRAY[name, '{CUSTOM}']::snowflake_layout[]
-             FROM snowflake_layouts;
-             INSERT INTO source VALUES (100, '{CUSTOM}', '{{}}'), (101, NULL, NULL)"
+            "CREATE TABLE source (n int, layout snowflake_layout, layouts snowflake_layout[], id snowflake, ids snowflake[]);
+             INSERT INTO source SELECT row_number() OVER (), name::snowflake_layout, ARRAY[name, '{CUSTOM}']::snowflake_layout[],
+                 id, ARRAY[id::snowflake, 7::snowflake] FROM snowflake_layouts, snowflake_min_id(now(), name::snowflake_layout) AS id;
+             INSERT INTO source VALUES (100, '{CUSTOM}', '{{}}', -5, '{{}}'), (101, NULL, NULL, NULL, NULL)"
         ))
         .unwrap();
+    let different = "SELECT count(*) FILTER (WHERE s IS DISTINCT FROM t), count(*) FROM source AS s FULL JOIN target AS t USING (n)";
     for format in ["text", "csv", "binary"] {
         client.batch_execute("CREATE TABLE target (LIKE source)").unwrap();
         copy(&mut client, "source", "target", format);
-        let different = "SELECT count(*) FILTER (WHERE s.layout IS DISTINCT FROM t.layout OR s.layouts IS DISTINCT FROM t.layouts),
-                             count(*)
-                         FROM source AS s FULL JOIN target AS t USING (n)";
         let all = format!("0|{}", PRESETS.len() + 2);
         assert_eq!(printed(&mut client, different), all, "{format}");
         client.batch_execute("DROP TABLE target").unwrap();
     }
+    client.batch_execute("CREATE TABLE bigints (id bigint)").unwrap();
+    copy(&mut client, "(SELECT id FROM source)", "bigints", "binary");
+    let others = "SELECT id::bigint FROM source EXCEPT SELECT id FROM bigints";
+    assert_eq!(printed(&mut client, others), "");
 }
 
 #[test]

@@ -41,7 +41,6 @@ mod search_path;
 mod sequence_status;
 mod session;
 mod settings;
-mod snowflake_type;
 mod toolchain;
 mod upgrade;
 mod wal;
