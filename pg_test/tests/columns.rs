@@ -1,9 +1,7 @@
-//! The view `snowflake_columns` beside other sessions, in a dump and on a standby, and defaults that are hard to read.
+//! The view `snowflake_columns` beside other sessions and on a standby, and defaults that are hard to read.
 
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{database, database_with_sequence, printed, server};
+use pg_snowflake_harness::ask::{database, printed, server};
 use postgres::Client;
-use postgres::error::SqlState;
 
 /// The sequence, the shard, whether it is from the setting, and the layout that are shown for a default.
 fn shown(client: &mut Client, default: &str) -> String {
@@ -76,17 +74,6 @@ fn a_standby_and_a_read_only_transaction_show_it() {
     assert_eq!(printed(&mut client, seen), "a|t\nb|t");
 }
 
-#[test]
-fn a_dump_has_neither_the_view_nor_its_function() {
-    let (database, mut client) = database();
-    client.batch_execute("CREATE SEQUENCE s; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 5))").unwrap();
-    let dump = database.dump();
-    assert!(!dump.contains("snowflake_columns") && !dump.contains("_snowflake_generator_calls"));
-
-    let restored = Database::restored(&dump);
-    assert_eq!(printed(&mut restored.connect(), "SELECT table_name, sequence, shard_id FROM public.snowflake_columns"), "posts|s|5");
-}
-
 /// A default with this many casts around its shard.
 fn nested(casts: usize) -> String {
     format!("snowflake_nextval('s', 5{})", "::bigint::int".repeat(casts / 2))
@@ -113,24 +100,6 @@ fn a_too_deeply_nested_default_has_a_row_with_the_error() {
     assert!(posts.starts_with("posts|id|snowflake_nextval(regclass,integer,snowflake_layout)|s|6|"), "{posts}");
     // The session continues, in the same transaction.
     client.batch_execute("BEGIN; SELECT FROM snowflake_columns; SELECT FROM snowflake_columns; COMMIT").unwrap();
-}
-
-#[test]
-fn whatever_default_the_server_accepts_has_a_row() {
-    let (_database, mut client) = database_with_sequence();
-    let mut accepted = 0;
-    for casts in (500..).step_by(500) {
-        let create = format!("CREATE TABLE t{casts} (id bigint DEFAULT {})", nested(casts));
-        match client.batch_execute(&create) {
-            Ok(()) => accepted += 1,
-            Err(error) => {
-                assert_eq!(error.code(), Some(&SqlState::STATEMENT_TOO_COMPLEX), "{casts}");
-                break;
-            }
-        }
-    }
-    let rows = "SELECT count(DISTINCT table_name), count(*) FROM snowflake_columns WHERE (shard_id IS NOT NULL) <> (error IS NOT NULL)";
-    assert_eq!(printed(&mut client, rows), format!("{accepted}|{accepted}"));
 }
 
 /// Opening a view reads its query.

@@ -1,8 +1,8 @@
 //! The generated columns of docs/time.md, with the expressions that its query prints.
 
 use super::page::page;
-use pg_snowflake_harness::ask::{Bad, assert_each_refused, database, printed, run};
-use pg_snowflake_harness::installation::{bindir, has_major, major};
+use pg_snowflake_harness::ask::{database, printed, run};
+use pg_snowflake_harness::installation::{bindir, major};
 use pg_snowflake_ids::PRESETS;
 use pg_snowflake_ids::layout_spec::spec;
 
@@ -62,34 +62,4 @@ fn the_generated_column_is_the_time_of_every_id_in_every_layout() {
         let count: usize = printed(&mut client, "SELECT count(*) FROM posts").parse().unwrap();
         assert!(count > 1000, "{layout}: {count} IDs");
     }
-}
-
-/// The page says so. If a later version allows one of them, the page can offer it.
-#[test]
-fn what_a_virtual_column_cannot_do() {
-    if !has_major(18, "the limits of virtual generated columns") {
-        return;
-    }
-    let (_database, mut client) = database();
-    let expression = expression(&mut client, "postgres");
-    let column = format!("created_at timestamptz GENERATED ALWAYS AS ({expression})");
-    run(
-        &mut client,
-        &format!(
-            "CREATE TABLE posts (id bigint PRIMARY KEY, {column} VIRTUAL NOT NULL CHECK (created_at > '2025-01-01Z'));
-                  CREATE TABLE days (at timestamptz PRIMARY KEY)"
-        ),
-    );
-    let partitioned = |kind| format!("CREATE TABLE parted (id bigint, {column} {kind}) PARTITION BY RANGE (created_at)");
-    let cases = [
-        ("CREATE INDEX ON posts (created_at)", "0A000", "indexes on virtual"),
-        ("ALTER TABLE posts ADD UNIQUE (created_at)", "0A000", "unique constraints on virtual"),
-        ("ALTER TABLE posts ADD FOREIGN KEY (created_at) REFERENCES days", "0A000", "foreign key constraints on virtual"),
-        (&partitioned("VIRTUAL"), "42P17", "cannot use generated column in partition key"),
-        (&partitioned("STORED"), "42P17", "cannot use generated column in partition key"),
-        (&format!("CREATE TABLE tweets (id snowflake, {column})"), "0A000", "user-defined type"),
-        ("INSERT INTO posts VALUES (1, now())", "428C9", "cannot insert a non-DEFAULT value into column \"created_at\""),
-    ];
-    let cases = cases.map(|(sql, sqlstate, message)| Bad { sql, sqlstate, message, allowed: "" });
-    assert_each_refused(&mut client, &cases);
 }
