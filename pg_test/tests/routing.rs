@@ -1,6 +1,5 @@
 //! Routing: the shard in an ID determines the partition of its row, and the server.
 
-pub mod class;
 mod locate;
 mod relocation;
 mod router;

@@ -3,7 +3,7 @@
 use pg_snowflake_harness::ask::printed;
 use pg_snowflake_harness::fleet::audit::{Findings, audit, number};
 use pg_snowflake_harness::fleet::relocation::{copy, forget, swap};
-use pg_snowflake_harness::fleet::writers::{Journal, MARK, Post, users_of, while_writing};
+use pg_snowflake_harness::fleet::writers::{Journal, MARK, users_of, while_writing};
 use pg_snowflake_harness::fleet::{Fleet, schema};
 use pg_snowflake_harness::id::{counter, is_increasing, split};
 use pg_snowflake_harness::installation::has_contrib;
@@ -161,45 +161,4 @@ fn generate_until_refused(mut client: Client) -> i64 {
         last = row.get(0);
     }
     last
-}
-
-#[test]
-fn an_audit_finds_what_is_wrong() {
-    let Some(fleet) = small_fleet(Fleet::start) else { return };
-    let mut router = fleet.router.connect();
-    let [user, other] = [SHARD, SHARD + 1].map(|shard| users_of(&fleet, shard)[0]);
-    let post = |n: i64| Post { id: user ^ n << 2, user_id: user, body: format!("live {n}") };
-    let add = |router: &mut Client, Post { id, user_id, body }: Post| {
-        router.execute("INSERT INTO posts VALUES ($1, $2, $3)", &[&id, &user_id, &body]).unwrap()
-    };
-    add(&mut router, post(1000));
-    let journal = |posts: &[Post]| Journal { posts: posts.to_vec(), ..Journal::default() };
-    let as_it_is = journal(&[post(1000)]);
-    assert_eq!(audit(&mut router, &[&as_it_is]), Findings::default());
-
-    for (journals, lost, unexpected) in [
-        ([&journal(&[post(1000), post(1001)])].as_slice(), vec![post(1001)], vec![]),
-        (&[&as_it_is, &as_it_is], vec![post(1000)], vec![]),
-        (&[&journal(&[])], vec![], vec![post(1000)]),
-    ] {
-        assert_eq!(audit(&mut router, journals), Findings { lost, unexpected, ..Findings::default() });
-    }
-
-    let mut elsewhere = fleet.connect_to_shard(SHARD);
-    let misplace = format!("ALTER TABLE users DROP CONSTRAINT users_id_check; INSERT INTO users VALUES ({}, 'misplaced')", other ^ 1024);
-    for (wrong, is_by_router, expected, undo) in [
-        ("INSERT INTO comments SELECT id, id, '' FROM posts", true, Findings { duplicate_ids: 1, ..Findings::default() }, "DELETE FROM comments"),
-        (
-            &format!("UPDATE users SET posts = 1 WHERE id = {user}"),
-            true,
-            Findings { miscounted_users: 1, ..Findings::default() },
-            "UPDATE users SET posts = 0",
-        ),
-        (&misplace, false, Findings { misplaced: 1, ..Findings::default() }, ""),
-    ] {
-        let client = if is_by_router { &mut router } else { &mut elsewhere };
-        client.batch_execute(wrong).unwrap();
-        assert_eq!(audit(&mut router, &[&as_it_is]), expected, "{wrong}");
-        router.batch_execute(undo).unwrap();
-    }
 }
