@@ -1,7 +1,7 @@
 //! Which partitions are dropped or detached, and which never.
 
 use super::proof::posts_of;
-use super::{POSTS, created, dropped, filled_from, month, old_posts, partition, partitions, server_at_noon, set_hours_from_noon};
+use super::{POSTS, created, dropped, filled_from, month, old_posts, partition, partitions, server_at_noon};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use postgres::Client;
@@ -49,26 +49,6 @@ dropped|public.posts_p20260801|2026-08-01 00:00:00+00|2026-09-01 00:00:00+00|"
     );
     assert_eq!(partitions(&mut client), "posts_p20261101 posts_future posts_default");
     assert_eq!(printed(&mut client, "SELECT body FROM posts_p20261001"), "2026-10");
-}
-
-#[test]
-fn a_clock_an_hour_off_neither_drops_what_is_current_nor_lets_an_insert_fail() {
-    let (cluster, mut client) = server_at_noon();
-    run(&mut client, POSTS);
-    // An hour behind: the partitions that are made are those of an hour ago.
-    set_hours_from_noon(&cluster, -1.0);
-    created(&mut cluster.connect(), "'posts', '1 hour', 0");
-    set_hours_from_noon(&cluster, 0.0);
-    run(&mut cluster.connect(), "INSERT INTO posts DEFAULT VALUES");
-
-    // An hour ahead: the partition of now looks old, but is kept.
-    set_hours_from_noon(&cluster, 1.0);
-    let mut ahead = cluster.connect();
-    dropped(&mut ahead, "'posts', '1 microsecond'");
-    created(&mut ahead, "'posts', '1 hour', 0");
-    set_hours_from_noon(&cluster, 0.0);
-    assert_eq!(printed(&mut cluster.connect(), "SELECT count(*) FROM posts"), "1");
-    run(&mut cluster.connect(), "INSERT INTO posts DEFAULT VALUES");
 }
 
 #[test]

@@ -178,21 +178,16 @@ fn an_error_of_a_function_of_the_user_names_it_and_the_cure() {
     assert_eq!(format!("failed||{}", printed(&mut client, "TABLE outcome")), expected);
 
     let convert = |table: &str| format!("DO $$ BEGIN PERFORM snowflake_convert_column('{table}', 'id', 5); END $$");
-    for (table, message, frame, function) in [
-        ("t", "relation \"ddl_log\" does not exist", "PL/pgSQL function public.log_ddl() line 1 at SQL statement", "public.log_ddl()"),
-        (
-            "narrow",
-            "function one() does not exist",
-            "PL/pgSQL function public.\"is positive\"(bigint) line 1 at RETURN",
-            "public.\"is positive\"(bigint)",
-        ),
-        (
-            "of_index",
-            "function one() does not exist",
-            "PL/pgSQL function public.\"is positive\"(bigint) line 1 at RETURN",
-            "public.\"is positive\"(bigint)",
-        ),
-        ("of_sql", "function one() does not exist", "SQL function \"in SQL\" during inlining", "\"in SQL\""),
+    let positive = (
+        "function one() does not exist",
+        "PL/pgSQL function public.\"is positive\"(bigint) line 1 at RETURN",
+        "public.\"is positive\"(bigint)",
+    );
+    for (table, (message, frame, function)) in [
+        ("t", ("relation \"ddl_log\" does not exist", "PL/pgSQL function public.log_ddl() line 1 at SQL statement", "public.log_ddl()")),
+        ("narrow", positive),
+        ("of_index", positive),
+        ("of_sql", ("function one() does not exist", "SQL function \"in SQL\" during inlining", "\"in SQL\"")),
     ] {
         let error = refused(&mut client, &convert(table));
         assert_eq!(error.message(), message);
