@@ -1,9 +1,9 @@
-//! Other sessions: writers, holders of locks, a second caller, a cancellation.
+//! Other sessions: writers, holders of locks, a second caller.
 
 use super::removal::{ARCHIVE, three_levels};
 use super::{POSTS, created, dropped, month, old_posts, partitions};
 use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{database, printed, refused, run, server};
+use pg_snowflake_harness::ask::{database, printed, run, server};
 use pg_snowflake_harness::debugger::{self, Debugger};
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::process::backend_pid;
@@ -153,34 +153,6 @@ fn a_name_that_another_call_has_just_taken_for_the_same_partition_is_no_error() 
         drop(debugger);
         assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
     });
-}
-
-#[test]
-fn a_cancelled_call_changes_nothing() {
-    let (database, mut client) = old_posts(&["2020-06", "2020-07"], "2020-08");
-    let before = partitions(&mut client);
-    // The first partition is dropped, and the call stays in the second.
-    run(
-        &mut client,
-        "CREATE FUNCTION sleep() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
-             IF to_regclass('posts_p20200601') IS NULL AND to_regclass('posts_p20200701') IS NULL THEN PERFORM pg_sleep(600); END IF;
-         END $$;
-         CREATE EVENT TRIGGER sleep ON sql_drop EXECUTE FUNCTION public.sleep()",
-    );
-    scope(|scope| {
-        let mut caller = database.connect();
-        let pid = backend_pid(&mut caller);
-        let call = scope.spawn(move || refused(&mut caller, "SELECT snowflake_drop_partitions('posts', '1 month')"));
-        let sleeps = format!("SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = {pid}");
-        let mut observer = database.connect();
-        wait_for(&mut observer, &sleeps, "the call sleeps");
-        run(&mut observer, &format!("SELECT pg_cancel_backend({pid})"));
-        let error = call.join().unwrap();
-        assert_eq!((error.code().code(), error.detail()), ("57014", None));
-    });
-    assert_eq!(partitions(&mut client), before);
-    let held = "SELECT count(*) FROM pg_locks WHERE relation = 'posts'::regclass AND mode = 'AccessExclusiveLock'";
-    assert_eq!(printed(&mut client, held), "0");
 }
 
 /// Waits until that session waits for a lock.

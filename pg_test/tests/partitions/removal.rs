@@ -285,20 +285,24 @@ fn a_call_removes_at_most_50_partitions_from_the_oldest() {
     assert_eq!(partitions(&mut client), "first posts_p20260928 posts_p20260929 posts_p20260930 posts_p20261001 posts_p20261101");
 }
 
-/// Such as a lack of memory: the next partition would fail in the same way.
+/// A lack of memory, in which the next partition would fail in the same way, and a cancellation. The first partition has been dropped.
 #[test]
-fn an_error_of_the_server_ends_the_call_with_its_own_detail() {
-    let (_database, mut client) = old_posts(&["2020-06"], "2020-07");
-    let before = partitions(&mut client);
-    run(
-        &mut client,
-        "CREATE FUNCTION fail() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
-             RAISE 'out of memory' USING ERRCODE = '53200', DETAIL = 'the detail', HINT = 'the hint';
-         END $$;
-         CREATE EVENT TRIGGER fail ON sql_drop EXECUTE FUNCTION public.fail()",
-    );
-    let raised = Refusal { sqlstate: "53200", message: "out of memory", hint: "the hint" };
-    let error = assert_refused(&mut client, "SELECT snowflake_drop_partitions('posts', '1 month')", raised);
-    assert_eq!(error.detail(), Some("the detail"));
-    assert_eq!(partitions(&mut client), before);
+fn an_error_of_the_server_ends_the_call_with_its_own_detail_and_changes_nothing() {
+    for sqlstate in ["53200", "57014"] {
+        let (_database, mut client) = old_posts(&["2020-06", "2020-07"], "2020-08");
+        let before = partitions(&mut client);
+        let fail = format!(
+            "CREATE FUNCTION fail() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+                 IF to_regclass('posts_p20200601') IS NULL AND to_regclass('posts_p20200701') IS NULL THEN
+                     RAISE 'the message' USING ERRCODE = '{sqlstate}', DETAIL = 'the detail', HINT = 'the hint';
+                 END IF;
+             END $$;
+             CREATE EVENT TRIGGER fail ON sql_drop EXECUTE FUNCTION public.fail()"
+        );
+        run(&mut client, &fail);
+        let raised = Refusal { sqlstate, message: "the message", hint: "the hint" };
+        let error = assert_refused(&mut client, "SELECT snowflake_drop_partitions('posts', '1 month')", raised);
+        assert_eq!(error.detail(), Some("the detail"));
+        assert_eq!(partitions(&mut client), before);
+    }
 }
