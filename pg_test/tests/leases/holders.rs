@@ -94,8 +94,8 @@ fn a_server_that_crashed_or_whose_backend_crashed_generates_above_the_span_that_
         server.start();
     };
     // Each start is another incarnation.
-    let crashes: [(fn(&mut Cluster, i32), &str); 2] = [(kill_and_start, "t"), (Cluster::kill_backend, "f")];
-    for (crash, is_another) in crashes {
+    let crashes: [fn(&mut Cluster, i32); 2] = [kill_and_start, Cluster::kill_backend];
+    for (crash, is_another) in crashes.into_iter().zip(["t", "f"]) {
         let registry = Registry::start();
         let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
         run(&mut client, "CREATE UNLOGGED SEQUENCE u");
