@@ -1,6 +1,7 @@
 -- How the planner uses the functions and the type: index ranges, pruned partitions, estimates, and queries on other servers.
 
 \set ECHO none
+\pset footer off
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 SET enable_bitmapscan = off;

@@ -1,6 +1,7 @@
 -- IDs in every layout: from their fields and back, to texts and UUIDs and back, and their order.
 
 \set ECHO none
+\pset footer off
 SET timezone = 'UTC';
 
 -- Random fields, their ID by the formula, and their time. Half of the rows are from a few ticks, so that the order of the lower fields

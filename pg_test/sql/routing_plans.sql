@@ -1,13 +1,14 @@
 -- The operator classes: the shard in an ID determines the partition of its row, and what a statement reads.
 
 \set ECHO none
+\pset footer off
 
 -- The bits below the shard, its own bits, and whether they are XORed with as many bits above them.
 CREATE TABLE classes (n int, class text, shift int, bits int, is_xored boolean);
 INSERT INTO classes VALUES (1, 'snowflake_shard_ops', 0, 12, true), (2, 'snowflake_shard_ops_instagram', 10, 13, false),
     (3, 'snowflake_shard_ops_twitter', 12, 10, false), (4, 'snowflake_shard_ops_sonyflake', 0, 16, false),
     (5, 'snowflake_shard_ops_js53', 5, 7, false);
-SELECT opcname FROM pg_opclass WHERE opcname LIKE 'snowflake\_shard%' AND NOT opcdefault EXCEPT SELECT class FROM classes;
+SELECT opcname FROM pg_opclass WHERE opcname LIKE 'snowflake\_shard%' AND NOT opcdefault EXCEPT SELECT class FROM classes \g (footer=on)
 
 -- An ID of that shard with these bits above it and below it.
 CREATE FUNCTION id_of(c classes, shard bigint, above bigint DEFAULT 1387263000, below bigint DEFAULT 0) RETURNS bigint
