@@ -189,8 +189,9 @@ mod tests {
     fn a_step_is_a_lower_reading_or_a_gain_of_more_than_a_second() {
         const HOUR: i64 = 3600 * SECOND;
         let (backward, forward) = (|us| Some(Step::Backward(us)), |us| Some(Step::Forward(us)));
-        // Readings of the wall clock after `START`, and of the monotonic clock.
-        let cases: [(&str, &[(i64, i64, Option<Step>)]); 7] = [
+        /// Of the wall clock after `START`, and of the monotonic clock.
+        type Reading = (i64, i64, Option<Step>);
+        let cases: [(&str, &[Reading]); 7] = [
             ("a steady clock", &[(0, 0, None), (1, 1, None), (1, 1, None), (5 * SECOND, 5 * SECOND, None)]),
             ("a step back", &[(500, 500, None), (200, 501, backward(300)), (201, 502, None), (600, 901, None)]),
             ("a jump", &[(0, 0, None), (HOUR + 10, 10, forward(HOUR)), (HOUR + 20, 20, None)]),
