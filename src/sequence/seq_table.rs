@@ -203,6 +203,7 @@ static SEQHASHTAB: BackendLocal<SeqHashTab> =
     BackendLocal::new(SeqHashTab { entries: IndexMap::with_hasher(BuildHasherDefault::new()), last_used_seq: None, due_at: MIN_DUE });
 
 impl SeqHashTab {
+    #[inline(always)]
     fn find(&mut self, relid: pg_sys::Oid) -> Option<&mut SeqTableData> {
         let index = self.index_of(relid)?;
         Some(&mut self.entries[index])
