@@ -11,25 +11,25 @@
 use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::citus::Fleet;
 use pg_snowflake_harness::copied;
-use pg_snowflake_harness::installation::{bindir, has_contrib, has_major, major};
+use pg_snowflake_harness::installation::{as_server_user, bindir, has_contrib, has_major, major, run as run_program, temp_dir};
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
 use postgres::Client;
 use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 mod buckets;
 mod created_at;
 mod import;
 mod large_tables;
-mod links;
 mod page;
-mod paste;
 mod presets;
 mod readme;
 mod reference;
 mod removal;
-mod three_servers;
 
-use page::{Block, Page, pages_with_sql};
+use page::{Block, Page, pages, pages_with_sql};
 use pg_snowflake_harness::top;
 
 #[test]
@@ -99,13 +99,69 @@ fn the_script_about_the_sql_edition_prints_a_ratio_for_each_function() {
     }
 }
 
+/// Alone, each block begins with the defaults of a new session. Here each begins with what earlier blocks left behind.
+/// Pages that need two sessions are left out.
+#[test]
+fn the_sql_of_a_page_runs_in_one_session_of_psql() {
+    let pages: Vec<Page> = pages_with_sql().into_iter().filter(takes_one_session).collect();
+    assert!(pages.iter().any(|page| page.path.ends_with("README.md")));
+    std::thread::scope(|scope| {
+        for page in &pages {
+            scope.spawn(move || paste(page));
+        }
+    });
+}
+
+fn takes_one_session(page: &Page) -> bool {
+    page.blocks().iter().all(|block| block.session.is_none())
+}
+
+fn paste(page: &Page) {
+    let blocks = blocks_here(page);
+    let of_language = |language: &'static str| {
+        let is_shown = move |block: &&Block| block.language == language && block.from.is_none() && block.citus.is_none();
+        blocks.iter().filter(is_shown).map(|block| &*block.text)
+    };
+    let session: String = of_language("sql").collect();
+
+    let printed = normalized(&fresh_cluster(page.text()).psql(SUPERUSER, &session));
+
+    let mut rest = printed.as_str();
+    for shown in of_language("output").map(normalized) {
+        let found = rest.split_once(&shown);
+        let path = &page.path;
+        rest = found.unwrap_or_else(|| panic!("{path:?} shows\n{shown}\nand this comes out\n{rest}")).1;
+    }
+}
+
+#[test]
+fn three_servers_number_themselves_as_the_page_shows() {
+    let parent = temp_dir();
+    let folder = parent.path().join("three-servers");
+    let script = fs::read(top().join("docs/leases/three-servers.sh")).expect("the script exists");
+    let three_servers = |what| -> Command {
+        // The servers' OS user may not be able to read the source tree, so the script comes on standard input.
+        let mut bash = as_server_user("bash", parent.path());
+        bash.args(["-s", what]).arg(&folder).env("PG_CONFIG", bindir().join("pg_config"));
+        bash
+    };
+
+    let printed = run_program(&mut three_servers("start"), &script);
+    run_program(&mut three_servers("stop"), &script);
+
+    let printed = String::from_utf8(printed).expect("text");
+    let shown = printed.replace(&folder.display().to_string(), "/tmp/three-servers");
+    assert!(page::page("docs/leases.md").text().contains(&format!("```text\n{shown}```")), "{shown}");
+    assert!(!folder.exists(), "the servers' folder is left");
+}
+
 #[test]
 fn code_quoted_from_a_program_is_in_the_program() {
     let mut parts = 0;
     for page in pages_with_sql() {
         for Block { from, text, .. } in page.blocks() {
             let Some(file) = from else { continue };
-            let program = std::fs::read_to_string(top().join(&file)).unwrap_or_else(|error| panic!("{:?}: {file}: {error}", page.path));
+            let program = fs::read_to_string(top().join(&file)).unwrap_or_else(|error| panic!("{:?}: {file}: {error}", page.path));
             assert!(program.contains(&text), "{:?}: {file} has no\n{text}", page.path);
             parts += 1;
         }
@@ -192,4 +248,38 @@ fn is_zoned_time(word: &str) -> bool {
 /// Of a time after 2013.
 fn is_id(word: &str) -> bool {
     word.len() == 19 && word.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading_that_exist() {
+    let pages = pages();
+    let broken: Vec<String> = pages
+        .iter()
+        .flat_map(|page| page.links().into_iter().map(move |link| (page, link)))
+        .filter(|(page, link)| !is_external(link) && !leads_somewhere(&pages, page, link))
+        .map(|(page, link)| format!("{}: {link}", page.path.display()))
+        .collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// A link to another site, or to a page of the site that hosts the repository, is not followed: tests run without a network.
+fn is_external(link: &str) -> bool {
+    link.starts_with("https://") || link.starts_with("../../")
+}
+
+fn leads_somewhere(pages: &[Page], from: &Page, link: &str) -> bool {
+    let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let path = match file {
+        "" => from.path.clone(),
+        file => from.path.parent().unwrap().join(file),
+    };
+    let Ok(path) = fs::canonicalize(path) else { return false };
+    anchor.is_empty() || has_anchor(pages, &path, anchor)
+}
+
+fn has_anchor(pages: &[Page], path: &Path, anchor: &str) -> bool {
+    pages
+        .iter()
+        .filter(|page| fs::canonicalize(&page.path).unwrap() == path)
+        .any(|page| page.anchors().iter().any(|of_page| of_page == anchor))
 }

@@ -1,15 +1,11 @@
 //! The table of docs/hashing.md about `id % n` of an application: how full the fullest bucket gets.
 //!
-//! It is computed, by the policy of the sequence and a clock that runs evenly, and so the same on every machine.
+//! It is computed, for a clock that runs evenly, and so the same on every machine.
 //! `./dev test buckets` prints it.
 
 use super::page::page;
-use pg_snowflake_ids::layout::Packed;
 use pg_snowflake_ids::presets::{DEFAULT, PRESETS};
-use pg_snowflake_ids::{Fields, Layout, ShardPlace};
-use pg_snowflake_policies::clock::Now;
-use pg_snowflake_policies::counter::{Decision, Policy, Reading, Request, State, advance};
-use pg_snowflake_policies::lease::Ticks;
+use pg_snowflake_ids::{Layout, ShardPlace};
 
 /// 2026-01-01 UTC.
 const START_US: i64 = 1_767_225_600_000_000;
@@ -34,12 +30,12 @@ fn the_table_of_buckets_is_what_the_layouts_give() {
     let mut table = String::new();
     for &(name, layout) in PRESETS {
         if layout == twitter || !has_fields_of(&layout, &twitter) {
-            table += &row(&format!("`{name}`"), |rate| shares(ids(layout, rate)));
+            table += &row(&format!("`{name}`"), |rate| shares(ids(layout, rate, false)));
         }
     }
     let plain = Layout { shard_place: ShardPlace::Lowest, ..DEFAULT };
-    table += &row("the default's fields without the XOR", |rate| shares(ids(plain, rate)));
-    table += &row("`twitter`, counter reset in each millisecond", |rate| shares(ids_with_reset_seq(twitter, rate)));
+    table += &row("the default's fields without the XOR", |rate| shares(ids(plain, rate, false)));
+    table += &row("`twitter`, counter reset in each millisecond", |rate| shares(ids(twitter, rate, true)));
     println!("{table}");
     assert!(page("docs/hashing.md").text().contains(&table), "docs/hashing.md lacks\n{table}");
 }
@@ -47,7 +43,7 @@ fn the_table_of_buckets_is_what_the_layouts_give() {
 #[test]
 fn every_bucket_of_the_default_layout_is_within_a_tenth_of_its_share() {
     for rate in [SLOW, FAST] {
-        for (n, share) in MODULI.into_iter().zip(shares(ids(DEFAULT, rate))) {
+        for (n, share) in MODULI.into_iter().zip(shares(ids(DEFAULT, rate, false))) {
             assert!(n > 1024 || share <= 1.1, "id % {n}: {share}");
         }
     }
@@ -80,41 +76,17 @@ fn shares(ids: Vec<i64>) -> [f64; MODULI.len()] {
     })
 }
 
-/// The IDs of a fresh sequence.
-fn ids(layout: Layout, rate: Rate) -> Vec<i64> {
+/// The IDs of a fresh sequence. In a new tick its counter goes on, or begins at 0 as Twitter's and pgEdge's do.
+fn ids(layout: Layout, rate: Rate, is_reset: bool) -> Vec<i64> {
     let rate = at_most_that_of(layout, rate);
-    let mut state = State { last_value: 1, is_called: false };
-    let calls = (0..rate.ids).map(|n| START_US + n * rate.us_between);
-    calls
-        .map(|reading_us| {
-            let policy = Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 };
-            let now = Now { reading_us, high_water_us: reading_us };
-            let request = Request {
-                reading: &Reading::new(Packed::new(layout), policy, now),
-                shard: SHARD.min((layout.shards() - 1) as u32),
-                highest_fetched: None,
-                ticks: Ticks::ALL,
-            };
-            match advance(state, i64::MAX, 1, request) {
-                Decision::Issue(run) => {
-                    state = State { last_value: run.last, is_called: true };
-                    layout.id(run.first, request.shard)
-                }
-                other => panic!("{other:?}"),
-            }
-        })
-        .collect()
-}
-
-/// The IDs of a generator whose counter begins at 0 in each millisecond, as Twitter's and pgEdge's do.
-fn ids_with_reset_seq(layout: Layout, rate: Rate) -> Vec<i64> {
-    let mut last = Fields { tick: 0, shard: SHARD, seq: 0 };
+    let shard = SHARD.min((layout.shards() - 1) as u32);
+    let (seqs, mut last) = (layout.seqs(), 0);
     let ticks = (0..rate.ids).map(|n| layout.tick_at(START_US + n * rate.us_between));
     ticks
         .map(|tick| {
-            let seq = if tick == last.tick { last.seq + 1 } else { 0 };
-            last = Fields { tick, seq, ..last };
-            layout.compose(last)
+            let seq = if is_reset { 0 } else { (last + 1) % seqs };
+            last = (last + 1).max(tick * seqs + seq);
+            layout.id(last, shard)
         })
         .collect()
 }
