@@ -45,4 +45,3 @@ mod toolchain;
 mod upgrade;
 mod wal;
 mod wrappers;
-mod wrong_layout;
