@@ -1,5 +1,5 @@
-//! PgDog in front of two servers that generate homed IDs: where it sends a statement that names an ID. The variable PGDOG names the
-//! program, or PGDOG_SOURCE a folder with its sources, <https://github.com/pgdogdev/pgdog>, which cargo then builds.
+//! PgDog, <https://github.com/pgdogdev/pgdog>, in front of two servers that generate homed IDs: where it sends a statement that names an
+//! ID. The variable PGDOG names the program.
 
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
@@ -31,8 +31,8 @@ const TABLES: [&str; 3] = [
 
 #[test]
 fn a_statement_goes_to_the_shard_that_made_its_id() {
-    let Some(program) = program() else {
-        left_out("where PgDog sends homed IDs", "PgDog (PGDOG=PROGRAM or PGDOG_SOURCE=FOLDER)");
+    let Some(program) = std::env::var_os("PGDOG").map(PathBuf::from) else {
+        left_out("where PgDog sends homed IDs", "PgDog (PGDOG=PROGRAM)");
         return;
     };
     let mut servers: Vec<Cluster> = (0..SHARDS).map(start_server).collect();
@@ -104,21 +104,6 @@ fn found_by_id(ids: &[Vec<i64>], router: &mut Client, table: &str) -> usize {
         }
     }
     found
-}
-
-/// PgDog's program, which may have to be built.
-fn program() -> Option<PathBuf> {
-    let folder = |name| std::env::var_os(name).map(PathBuf::from);
-    folder("PGDOG").or_else(|| {
-        let source = folder("PGDOG_SOURCE")?;
-        let mut cargo = Command::new("cargo");
-        cargo.args(["build", "--bin", "pgdog"]).current_dir(&source);
-        // Those of this repository.
-        cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO_TARGET_DIR");
-        let built = cargo.status().is_ok_and(|status| status.success());
-        assert!(built, "PgDog cannot be built: {cargo:?}");
-        Some(source.join("target/debug/pgdog"))
-    })
 }
 
 /// PgDog connects by TCP. Each server has an address of the loopback network to itself.
