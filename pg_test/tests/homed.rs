@@ -1,10 +1,10 @@
 //! Homed IDs: their hash leads to the shard that generates them.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::id::counter;
 use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::sequence::{Ahead, take, take_one};
-use pg_snowflake_harness::{Database, SUPERUSER};
+use pg_snowflake_harness::SUPERUSER;
 
 #[test]
 fn every_shard_number_needs_a_lease() {
@@ -75,22 +75,4 @@ fn a_homed_id_survives_a_crash() {
     cluster.start();
     let after = counter(take_one(&mut cluster.connect_to(SUPERUSER, "postgres"), "SELECT snowflake_nextval_homed('s', 1, 64)"));
     assert!(after > *before.last().unwrap());
-}
-
-#[test]
-fn a_default_is_restored_with_its_arguments() {
-    let (database, mut client) = database();
-    run(
-        &mut client,
-        "CREATE SEQUENCE s;
-         CREATE TABLE posts (
-             id bigint DEFAULT snowflake_nextval_homed('s', 1, 4, 8, 'postgres'),
-             in_ranges bigint DEFAULT snowflake_nextval_homed_in_ranges('s', 1, '{[0,)}'::int8multirange, 'postgres'))",
-    );
-    let defaults = "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef ORDER BY 1";
-    let expected = printed(&mut client, defaults);
-    let copy = Database::restored(&database.dump());
-    let mut restored = copy.connect();
-    assert_eq!(printed(&mut restored, defaults), expected);
-    run(&mut restored, "INSERT INTO posts DEFAULT VALUES");
 }
