@@ -1,6 +1,6 @@
 //! Converting while others write.
 
-use super::{run, without_key};
+use super::run;
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed};
 use pg_snowflake_harness::id::split;
@@ -178,21 +178,6 @@ fn a_column_is_not_widened_while_a_partition_is_being_detached() {
     run(&mut owner, convert);
     let types = "SELECT pg_typeof((SELECT min(id) FROM posts)), pg_typeof((SELECT min(id) FROM posts_a))";
     assert_eq!(printed(&mut owner, types), "bigint|integer");
-}
-
-#[test]
-fn lock_timeout_ends_the_wait_and_nothing_has_changed() {
-    let (database, mut owner) = database();
-    run(&mut owner, "CREATE TABLE posts (id serial); SET lock_timeout = '50ms'");
-    let before = without_key(&database.dump());
-    let mut writer = database.connect();
-    run(&mut writer, "BEGIN; INSERT INTO posts DEFAULT VALUES");
-
-    let timeout = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
-    assert_refused(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)", timeout);
-
-    run(&mut writer, "ROLLBACK; SELECT setval('posts_id_seq', 1, false)");
-    assert_eq!(without_key(&database.dump()), before);
 }
 
 fn wait_for_a_lock(database: &Database) {
