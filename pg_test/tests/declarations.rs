@@ -131,22 +131,15 @@ impl C {
 
     /// The linked symbol, if it is not the function's name.
     fn symbol(&self, attributes: &[Attribute]) -> Option<String> {
-        let of_meta = |meta: &Meta| match meta {
-            Meta::NameValue(pair) if pair.path.is_ident("link_name") => match &pair.value {
-                Expr::Lit(literal) => match &literal.lit {
-                    Lit::Str(name) => Some(name.value()),
-                    _ => None,
-                },
-                _ => None,
-            },
-            _ => None,
-        };
-        attributes.iter().find_map(|attribute| match &attribute.meta {
-            Meta::List(list) if list.path.is_ident("cfg_attr") => {
-                let metas = metas(list);
-                self.holds(&metas[0]).then(|| metas[1..].iter().find_map(of_meta)).flatten()
-            }
-            meta => of_meta(meta),
+        attributes.iter().find_map(|attribute| {
+            let meta = match &attribute.meta {
+                Meta::List(list) if list.path.is_ident("cfg_attr") => {
+                    let mut metas = metas(list);
+                    self.holds(&metas[0]).then(|| metas.remove(1))?
+                }
+                meta => meta.clone(),
+            };
+            text_of(&meta, "link_name")
         })
     }
 
@@ -259,16 +252,19 @@ fn is_head(attributes: &[Attribute]) -> bool {
 
 /// The first line of the comment.
 fn comment(attributes: &[Attribute]) -> Option<String> {
-    attributes.iter().find_map(|attribute| match &attribute.meta {
-        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
-            Expr::Lit(literal) => match &literal.lit {
-                Lit::Str(text) => Some(text.value()),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    })
+    attributes.iter().find_map(|attribute| text_of(&attribute.meta, "doc"))
+}
+
+/// The string of `name = "string"`.
+fn text_of(meta: &Meta, name: &str) -> Option<String> {
+    if let Meta::NameValue(pair) = meta
+        && pair.path.is_ident(name)
+        && let Expr::Lit(literal) = &pair.value
+        && let Lit::Str(text) = &literal.lit
+    {
+        return Some(text.value());
+    }
+    None
 }
 
 fn is_repr_c(attributes: &[Attribute]) -> bool {

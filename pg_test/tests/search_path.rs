@@ -128,7 +128,7 @@ const USES: [&str; 34] = [
 
 #[test]
 fn planted_objects_do_not_join_the_extension_and_are_not_run() {
-    let mut ground = Ground::new();
+    let mut ground = Ground::of(&[]);
     ground.sow();
     ground.create("");
     ground.assert_untouched();
@@ -140,7 +140,7 @@ fn planted_objects_do_not_join_the_extension_and_are_not_run() {
 #[test]
 fn an_update_frees_caught_objects_and_is_not_caught_itself() {
     for version in release::older() {
-        let mut ground = Ground::before(&version);
+        let mut ground = Ground::of(&[&version]);
         ground.sow();
         ground.create(&format!("VERSION '{version}'"));
         ground.sow();
@@ -154,7 +154,7 @@ fn an_update_frees_caught_objects_and_is_not_caught_itself() {
 
 #[test]
 fn a_converted_column_calls_the_extension_and_not_planted_objects() {
-    let mut ground = Ground::new();
+    let mut ground = Ground::of(&[]);
     ground.create("");
     ground.sow();
     let tables = [
@@ -191,7 +191,7 @@ fn an_overload_that_fits_a_conversion_better_is_not_run() {
         ("bigint", "evil.snowflake_shard_id(bigint) RETURNS int"),
         ("bigint", "evil.snowflake_nextval(regclass, int) RETURNS bigint"),
     ];
-    let mut ground = Ground::new();
+    let mut ground = Ground::of(&[]);
     ground.create("");
     ground.superuser.batch_execute("CREATE DOMAIN key AS bigint").unwrap();
     for (column, overload) in overloads {
@@ -356,15 +356,7 @@ struct Ground {
 }
 
 impl Ground {
-    fn new() -> Self {
-        Self::of(&[])
-    }
-
-    /// A ground for that release, which has functions that the head does not have.
-    fn before(version: &str) -> Self {
-        Self::of(&[version])
-    }
-
+    /// Also for these releases, which have functions that the head does not have.
     fn of(releases: &[&str]) -> Self {
         // The first server that needs an older version installs the SQL of all.
         let oldest = release::older().remove(0);
