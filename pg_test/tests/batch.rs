@@ -159,12 +159,9 @@ fn an_open_cursor_generates_no_ids_after_a_reload_that_forbids_them() {
 #[test]
 fn an_open_cursor_generates_no_ids_that_a_new_call_would_not() {
     let (cluster, mut superuser) = server_of_shard_5();
-    superuser
-        .batch_execute(
-            "CREATE ROLE writer LOGIN; CREATE ROLE other; GRANT other TO writer;
-             CREATE TABLE never_locked (); GRANT SELECT ON never_locked TO PUBLIC",
-        )
-        .unwrap();
+    let sql = "CREATE ROLE writer LOGIN; CREATE ROLE other; GRANT other TO writer;
+            CREATE TABLE never_locked (); GRANT SELECT ON never_locked TO PUBLIC";
+    superuser.batch_execute(sql).unwrap();
     // What another session does, what this one does, and the SQLSTATE of the next FETCH.
     for (by_other, own, sqlstate) in [
         // The session processes the message when it locks a relation.

@@ -50,12 +50,11 @@ fn ddl_by_any_session_discards_cached_counters() {
     ];
     for (ddl, expected) in cases {
         for is_by_another in [false, true] {
-            client
-                .batch_execute(&format!(
-                    "DROP TABLE IF EXISTS posts; DROP SEQUENCE IF EXISTS s; CREATE TABLE posts (id bigint); \
-                     CREATE SEQUENCE s CACHE 10 START {start} OWNED BY posts.id"
-                ))
-                .unwrap();
+            let sql = format!(
+                "DROP TABLE IF EXISTS posts; DROP SEQUENCE IF EXISTS s; CREATE TABLE posts (id bigint); \
+                 CREATE SEQUENCE s CACHE 10 START {start} OWNED BY posts.id"
+            );
+            client.batch_execute(&sql).unwrap();
             assert_eq!(counter(take_one(&mut client, TAKE)), start);
             let mut another = cluster.connect();
             let changing = if is_by_another { &mut another } else { &mut client };
@@ -69,12 +68,9 @@ fn ddl_by_any_session_discards_cached_counters() {
 fn a_page_that_was_evicted_within_a_transaction_is_read_again() {
     let cluster = Cluster::builder().setting("shared_buffers", "128kB").start();
     let mut client = cluster.connect();
-    client
-        .batch_execute(
-            "CREATE SEQUENCE s; CREATE TABLE many AS SELECT g, repeat('x', 500) AS filler \
-             FROM generate_series(1, 5000) AS g; BEGIN",
-        )
-        .unwrap();
+    let sql = "CREATE SEQUENCE s; CREATE TABLE many AS SELECT g, repeat('x', 500) AS filler \
+            FROM generate_series(1, 5000) AS g; BEGIN";
+    client.batch_execute(sql).unwrap();
     let mut ids = Vec::new();
     for _ in 0..20 {
         ids.extend(take(&mut client, &format!("{TAKE} FROM generate_series(1, 3)")));

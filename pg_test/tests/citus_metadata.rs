@@ -11,11 +11,8 @@ const METADATA: &str = include_str!("../data/citus.sql");
 
 /// What Citus's triggers send after a change of its metadata: a message about that relation.
 fn notify(client: &mut Client, relation: &str) {
-    client
-        .batch_execute(&format!(
-            "SET allow_system_table_mods = on; ALTER TABLE {relation} SET (fillfactor = 100); RESET allow_system_table_mods"
-        ))
-        .unwrap();
+    let sql = format!("SET allow_system_table_mods = on; ALTER TABLE {relation} SET (fillfactor = 100); RESET allow_system_table_mods");
+    client.batch_execute(&sql).unwrap();
 }
 
 fn with_metadata() -> (Database, Client) {
@@ -80,12 +77,9 @@ fn a_server_that_is_not_a_node_does_not_generate_for_the_coordinators_shard() {
 fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
     let (cluster, mut client) = server_with_sequence();
     run(&mut client, METADATA);
-    client
-        .batch_execute(
-            "LOAD 'pg_snowflake'; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s'::text::regclass));
-             INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id')",
-        )
-        .unwrap();
+    let setup = "LOAD 'pg_snowflake'; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s'::text::regclass));
+            INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id')";
+    client.batch_execute(setup).unwrap();
     let error = "SELECT left(error, 56) FROM snowflake_columns";
     let copied = "pg_snowflake.shard_id is the same on every node of Citus";
     for (whom, expected) in [("SYSTEM", ""), ("DATABASE postgres", copied), ("ROLE postgres", copied), ("ROLE ALL", copied)] {
@@ -105,11 +99,10 @@ fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
     for (group, call) in [(4, SHARD), (5, SHARD_OF_BATCH)] {
         let mut waiting = database.connect();
         assert_eq!(printed(&mut waiting, "SELECT snowflake_current_shard()"), (group - 1).to_string());
-        client
-            .batch_execute(&format!(
-                "BEGIN; LOCK TABLE pg_dist_local_group; ALTER SEQUENCE s CACHE {group}; UPDATE pg_dist_local_group SET groupid = {group}"
-            ))
-            .unwrap();
+        let sql = format!(
+            "BEGIN; LOCK TABLE pg_dist_local_group; ALTER SEQUENCE s CACHE {group}; UPDATE pg_dist_local_group SET groupid = {group}"
+        );
+        client.batch_execute(&sql).unwrap();
         client.batch_execute("SET allow_system_table_mods = on; ALTER TABLE pg_dist_local_group SET (fillfactor = 100)").unwrap();
         let pid = backend_pid(&mut waiting);
         let shard = std::thread::spawn(move || printed(&mut waiting, call));
@@ -143,12 +136,9 @@ fn a_call_that_waits_on_the_fast_path_takes_the_group_of_afterwards() {
 fn a_standby_and_a_read_only_transaction_have_the_ranges() {
     let (primary, mut client) = server_with_sequence();
     run(&mut client, METADATA);
-    client
-        .batch_execute(
-            "CREATE TABLE posts (id bigint); INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id');
-             INSERT INTO pg_dist_shard VALUES ('posts', 1, '0', '7'); INSERT INTO pg_dist_placement VALUES (1, 3)",
-        )
-        .unwrap();
+    let sql = "CREATE TABLE posts (id bigint); INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id');
+            INSERT INTO pg_dist_shard VALUES ('posts', 1, '0', '7'); INSERT INTO pg_dist_placement VALUES (1, 3)";
+    client.batch_execute(sql).unwrap();
     let ranges = "SELECT snowflake_citus_ranges('posts')";
     assert_eq!(printed(&mut primary.standby().connect(), ranges), "{[0,8)}");
     client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").unwrap();

@@ -47,14 +47,11 @@ fn an_overload_added_to_the_extension_by_its_owner_is_not_ours() {
 #[test]
 fn temporary_tables_of_other_sessions_never_make_it_fail() {
     let (database, mut client) = database();
-    client
-        .batch_execute(
-            "CREATE TEMPORARY SEQUENCE t;
-             CREATE TEMPORARY TABLE mine (id bigint DEFAULT snowflake_nextval('t', 5));
-             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('t', 5));
-             INSERT INTO posts DEFAULT VALUES",
-        )
-        .unwrap();
+    let sql = "CREATE TEMPORARY SEQUENCE t;
+            CREATE TEMPORARY TABLE mine (id bigint DEFAULT snowflake_nextval('t', 5));
+            CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('t', 5));
+            INSERT INTO posts DEFAULT VALUES";
+    client.batch_execute(sql).unwrap();
     let seen = "SELECT table_name, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
     assert_eq!(printed(&mut client, seen), "mine|t\nposts|t");
     assert_eq!(printed(&mut database.connect(), seen), "posts|f");
@@ -63,13 +60,10 @@ fn temporary_tables_of_other_sessions_never_make_it_fail() {
 #[test]
 fn a_standby_and_a_read_only_transaction_show_it() {
     let (primary, mut client) = server();
-    client
-        .batch_execute(
-            "CREATE SEQUENCE s; CREATE UNLOGGED SEQUENCE u;
-             CREATE TABLE posts (a bigint DEFAULT snowflake_nextval('s', 5), b bigint DEFAULT snowflake_nextval('u', 5));
-             INSERT INTO posts DEFAULT VALUES",
-        )
-        .unwrap();
+    let sql = "CREATE SEQUENCE s; CREATE UNLOGGED SEQUENCE u;
+            CREATE TABLE posts (a bigint DEFAULT snowflake_nextval('s', 5), b bigint DEFAULT snowflake_nextval('u', 5));
+            INSERT INTO posts DEFAULT VALUES";
+    client.batch_execute(sql).unwrap();
     let seen = "SELECT column_name, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
     let standby = primary.standby();
     assert_eq!(printed(&mut standby.connect(), seen), "a|t\nb|f");
@@ -125,13 +119,10 @@ fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
 #[test]
 fn a_locked_sequence_does_not_block_the_view() {
     let (database, mut owner) = database();
-    owner
-        .batch_execute(
-            "CREATE TABLE posts (id bigserial); SELECT snowflake_convert_column('posts', 'id', 5);
-             CREATE SEQUENCE s; CREATE TABLE notes (id bigint DEFAULT snowflake_nextval('s', 6));
-             INSERT INTO notes DEFAULT VALUES",
-        )
-        .unwrap();
+    let sql = "CREATE TABLE posts (id bigserial); SELECT snowflake_convert_column('posts', 'id', 5);
+            CREATE SEQUENCE s; CREATE TABLE notes (id bigint DEFAULT snowflake_nextval('s', 6));
+            INSERT INTO notes DEFAULT VALUES";
+    owner.batch_execute(sql).unwrap();
     owner.batch_execute("BEGIN; TRUNCATE posts RESTART IDENTITY").unwrap();
     let mut client = database.connect();
     client.batch_execute("SET lock_timeout = '10s'").unwrap();
@@ -152,15 +143,13 @@ const ERRORS: &str = "SELECT table_name, left(error, 43) FROM snowflake_columns 
 fn a_deeply_nested_policy_or_rule_does_not_break_the_view() {
     let (database, mut client) = database();
     let deep = format!("5{} = 5", "::bigint::int".repeat(1000));
-    run(
-        &mut client,
-        &format!(
-            "CREATE SEQUENCE s; CREATE TABLE a (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)); CREATE TABLE b (LIKE a INCLUDING ALL);
-             CREATE TABLE c (LIKE a INCLUDING ALL); INSERT INTO a VALUES (4036363106367045632), (4036363106367045633); INSERT INTO b TABLE a; INSERT INTO c TABLE a;
-             CREATE POLICY p ON a USING ({deep}); ALTER TABLE a ENABLE ROW LEVEL SECURITY;
-             CREATE RULE r AS ON INSERT TO b WHERE {deep} DO ALSO NOTHING"
-        ),
+    let sql = format!(
+        "CREATE SEQUENCE s; CREATE TABLE a (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)); CREATE TABLE b (LIKE a INCLUDING ALL);
+         CREATE TABLE c (LIKE a INCLUDING ALL); INSERT INTO a VALUES (4036363106367045632), (4036363106367045633); INSERT INTO b TABLE a; INSERT INTO c TABLE a;
+         CREATE POLICY p ON a USING ({deep}); ALTER TABLE a ENABLE ROW LEVEL SECURITY;
+         CREATE RULE r AS ON INSERT TO b WHERE {deep} DO ALSO NOTHING"
     );
+    run(&mut client, &sql);
     let mut client = database.connect();
     run(&mut client, "SET max_stack_depth = '200kB'");
     assert_eq!(printed(&mut client, ERRORS), "a|\nb|\nc|newest ID is probably of layout \"instagram\"");
@@ -169,14 +158,12 @@ fn a_deeply_nested_policy_or_rule_does_not_break_the_view() {
 #[test]
 fn a_lock_of_another_session_does_not_block_the_view() {
     let (database, mut owner) = database();
-    run(
-        &mut owner,
-        &format!(
-            "{PLPGSQL}; CREATE SEQUENCE photos_id_seq;
-             CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_nextval('photos_id_seq', 5));
-             INSERT INTO photos SELECT copied_nextval('photos_id_seq', 5) FROM generate_series(1, 1000)"
-        ),
+    let sql = format!(
+        "{PLPGSQL}; CREATE SEQUENCE photos_id_seq;
+         CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_nextval('photos_id_seq', 5));
+         INSERT INTO photos SELECT copied_nextval('photos_id_seq', 5) FROM generate_series(1, 1000)"
     );
+    run(&mut owner, &sql);
     let mut client = database.connect();
     run(&mut client, "SET statement_timeout = '20s'");
     for (statement, reported) in [
@@ -198,17 +185,15 @@ fn a_lock_of_another_session_does_not_block_the_view() {
 fn relations_without_rows_of_their_own_are_not_read() {
     let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "5").start();
     let mut client = cluster.connect();
-    run(
-        &mut client,
-        "CREATE SEQUENCE s; CREATE FOREIGN DATA WRAPPER w; CREATE SERVER far FOREIGN DATA WRAPPER w;
-         CREATE FOREIGN TABLE elsewhere (id bigint DEFAULT snowflake_nextval('s')) SERVER far;
-         CREATE TABLE empty (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s'));
-         CREATE TABLE narrow (id int PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO narrow VALUES (5);
-         CREATE TABLE texts (id text PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO texts VALUES ('4036363106367045632');
-         CREATE TABLE typed (id snowflake PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO typed VALUES (4036363106367045632), (4036363106367045633);
-         CREATE UNLOGGED TABLE unlogged (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO unlogged TABLE typed;
-         CREATE VIEW shown AS SELECT * FROM empty; ALTER VIEW shown ALTER id SET DEFAULT snowflake_nextval('s')",
-    );
+    let sql = "CREATE SEQUENCE s; CREATE FOREIGN DATA WRAPPER w; CREATE SERVER far FOREIGN DATA WRAPPER w;
+        CREATE FOREIGN TABLE elsewhere (id bigint DEFAULT snowflake_nextval('s')) SERVER far;
+        CREATE TABLE empty (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s'));
+        CREATE TABLE narrow (id int PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO narrow VALUES (5);
+        CREATE TABLE texts (id text PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO texts VALUES ('4036363106367045632');
+        CREATE TABLE typed (id snowflake PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO typed VALUES (4036363106367045632), (4036363106367045633);
+        CREATE UNLOGGED TABLE unlogged (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s')); INSERT INTO unlogged TABLE typed;
+        CREATE VIEW shown AS SELECT * FROM empty; ALTER VIEW shown ALTER id SET DEFAULT snowflake_nextval('s')";
+    run(&mut client, sql);
     let reported = "SELECT string_agg(table_name::text, ' ' ORDER BY table_name::text) FROM snowflake_columns
          WHERE error LIKE 'newest ID%'";
     assert_eq!(printed(&mut client, reported), "typed unlogged");

@@ -1,10 +1,10 @@
 //! Homed IDs: their hash leads to the shard that generates them.
 
+use pg_snowflake_harness::SUPERUSER;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::id::counter;
 use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::sequence::{Ahead, take, take_one};
-use pg_snowflake_harness::SUPERUSER;
 
 #[test]
 fn every_shard_number_needs_a_lease() {

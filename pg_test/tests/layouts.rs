@@ -14,14 +14,13 @@ const CUSTOM: &str = "time:40 seq:6 shard:4 epoch:2024-01-01 unit:100us";
 #[test]
 fn layouts_and_ids_round_trip_through_every_copy_format() {
     let (_database, mut client) = database();
-    client
-        .batch_execute(&format!(
-            "CREATE TABLE source (n int, layout snowflake_layout, layouts snowflake_layout[], id snowflake, ids snowflake[]);
-             INSERT INTO source SELECT row_number() OVER (), name::snowflake_layout, ARRAY[name, '{CUSTOM}']::snowflake_layout[],
-                 id, ARRAY[id::snowflake, 7::snowflake] FROM snowflake_layouts, snowflake_min_id(now(), name::snowflake_layout) AS id;
-             INSERT INTO source VALUES (100, '{CUSTOM}', '{{}}', -5, '{{}}'), (101, NULL, NULL, NULL, NULL)"
-        ))
-        .unwrap();
+    let sql = format!(
+        "CREATE TABLE source (n int, layout snowflake_layout, layouts snowflake_layout[], id snowflake, ids snowflake[]);
+         INSERT INTO source SELECT row_number() OVER (), name::snowflake_layout, ARRAY[name, '{CUSTOM}']::snowflake_layout[],
+             id, ARRAY[id::snowflake, 7::snowflake] FROM snowflake_layouts, snowflake_min_id(now(), name::snowflake_layout) AS id;
+         INSERT INTO source VALUES (100, '{CUSTOM}', '{{}}', -5, '{{}}'), (101, NULL, NULL, NULL, NULL)"
+    );
+    client.batch_execute(&sql).unwrap();
     let different = "SELECT count(*) FILTER (WHERE s IS DISTINCT FROM t), count(*) FROM source AS s FULL JOIN target AS t USING (n)";
     for format in ["text", "csv", "binary"] {
         client.batch_execute("CREATE TABLE target (LIKE source)").unwrap();
@@ -68,22 +67,21 @@ fn receive(client: &mut Client, layout: &[u8]) -> Result<(), String> {
 #[test]
 fn a_dump_with_layouts_in_default_check_and_index_restores_and_goes_on_above() {
     let (source, mut client) = database();
-    client
-        .batch_execute(&format!(
-            "CREATE SEQUENCE s;
-             CREATE SEQUENCE t; CREATE SEQUENCE u;
-             CREATE TABLE posts (
-                 id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 3, '{CUSTOM}'),
-                 written timestamptz GENERATED ALWAYS AS (snowflake_created_at(id, '{CUSTOM}')) STORED,
-                 body text,
-                 CHECK (snowflake_shard_id(id, '{CUSTOM}') = 3));
-             CREATE INDEX posts_written ON posts (snowflake_created_at(id, '{CUSTOM}'));
-             CREATE TABLE tweets (id snowflake DEFAULT snowflake_nextval('t', 7, 'twitter'), layout snowflake_layout DEFAULT 'twitter');
-             CREATE TABLE homed (id bigint DEFAULT snowflake_nextval_homed('u', 1, 4, 8, 'postgres'),
-                 in_ranges bigint DEFAULT snowflake_nextval_homed_in_ranges('u', 1, '{{[0,)}}'::int8multirange, 'postgres'));
-             INSERT INTO posts (body) SELECT 'old' FROM generate_series(1, 1000)"
-        ))
-        .unwrap();
+    let sql = format!(
+        "CREATE SEQUENCE s;
+         CREATE SEQUENCE t; CREATE SEQUENCE u;
+         CREATE TABLE posts (
+             id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 3, '{CUSTOM}'),
+             written timestamptz GENERATED ALWAYS AS (snowflake_created_at(id, '{CUSTOM}')) STORED,
+             body text,
+             CHECK (snowflake_shard_id(id, '{CUSTOM}') = 3));
+         CREATE INDEX posts_written ON posts (snowflake_created_at(id, '{CUSTOM}'));
+         CREATE TABLE tweets (id snowflake DEFAULT snowflake_nextval('t', 7, 'twitter'), layout snowflake_layout DEFAULT 'twitter');
+         CREATE TABLE homed (id bigint DEFAULT snowflake_nextval_homed('u', 1, 4, 8, 'postgres'),
+             in_ranges bigint DEFAULT snowflake_nextval_homed_in_ranges('u', 1, '{{[0,)}}'::int8multirange, 'postgres'));
+         INSERT INTO posts (body) SELECT 'old' FROM generate_series(1, 1000)"
+    );
+    client.batch_execute(&sql).unwrap();
     client.batch_execute("INSERT INTO tweets DEFAULT VALUES").unwrap();
     let last = take_one(&mut client, "SELECT max(id) FROM posts");
 

@@ -290,13 +290,11 @@ fn a_table_of_another_role_runs_nothing_as_the_superuser_who_reads_it() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     // The tables that inherit from one of the superuser's.
-    run(
-        &mut superuser,
-        "CREATE TABLE t (id bigint, at timestamptz) PARTITION BY RANGE (id); CREATE TABLE evil.t PARTITION OF t DEFAULT;
-         CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER nothing FOREIGN DATA WRAPPER nothing;
-         CREATE TABLE far (id bigint, at timestamptz); CREATE FOREIGN TABLE away () INHERITS (far) SERVER nothing;
-         ALTER TABLE evil.t OWNER TO owner",
-    );
+    let setup = "CREATE TABLE t (id bigint, at timestamptz) PARTITION BY RANGE (id); CREATE TABLE evil.t PARTITION OF t DEFAULT;
+        CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER nothing FOREIGN DATA WRAPPER nothing;
+        CREATE TABLE far (id bigint, at timestamptz); CREATE FOREIGN TABLE away () INHERITS (far) SERVER nothing;
+        ALTER TABLE evil.t OWNER TO owner";
+    run(&mut superuser, setup);
     run(&mut owner, "CREATE INDEX ON evil.t (id) WHERE evil.spy(1)");
     for (find, sqlstate) in [("t", "42501"), ("away", "42809"), ("far", "42809")] {
         let find = format!("SELECT layout FROM snowflake_find_layout('{find}', 'id', 'at')");
@@ -308,12 +306,10 @@ fn a_table_of_another_role_runs_nothing_as_the_superuser_who_reads_it() {
 #[test]
 fn the_layout_of_a_table_is_found_by_a_role_that_may_read_both_columns() {
     let (cluster, mut superuser) = server();
-    run(
-        &mut superuser,
-        "CREATE ROLE reader LOGIN; CREATE SCHEMA closed; CREATE TABLE closed.t (id bigint, at timestamptz, secret int);
-         INSERT INTO closed.t SELECT snowflake_encode(at, 5, 1, 'instagram'), at
-             FROM generate_series(timestamptz '2020-01-01Z', '2020-01-02Z', '1 hour') AS at",
-    );
+    let sql = "CREATE ROLE reader LOGIN; CREATE SCHEMA closed; CREATE TABLE closed.t (id bigint, at timestamptz, secret int);
+        INSERT INTO closed.t SELECT snowflake_encode(at, 5, 1, 'instagram'), at
+            FROM generate_series(timestamptz '2020-01-01Z', '2020-01-02Z', '1 hour') AS at";
+    run(&mut superuser, sql);
     let find = format!(
         "SELECT compared FROM snowflake_find_layout({}, 'id', 'at')",
         take_one(&mut superuser, "SELECT 'closed.t'::regclass::oid::bigint")

@@ -109,21 +109,17 @@ fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
 fn an_identity_removed_in_the_catalog_is_refused_until_it_is_restored() {
     let (source, mut client) = database();
     // What convert_sequence_to_snowflake() of pgEdge's extension does to an identity column.
-    run(
-        &mut client,
-        "CREATE TABLE posts (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text);
-         UPDATE pg_attribute SET attidentity = '' WHERE attrelid = 'posts'::regclass AND attname = 'id';
-         ALTER TABLE posts ALTER COLUMN id SET DEFAULT nextval('posts_id_seq')",
-    );
+    let sql = "CREATE TABLE posts (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text);
+        UPDATE pg_attribute SET attidentity = '' WHERE attrelid = 'posts'::regclass AND attname = 'id';
+        ALTER TABLE posts ALTER COLUMN id SET DEFAULT nextval('posts_id_seq')";
+    run(&mut client, sql);
     let convert = "SELECT snowflake_convert_column('posts', 'id', 5, 'pgedge')";
     let half = Refusal { sqlstate: "55000", message: "belongs to an identity column", hint: "docs/migrate.md" };
     assert_refused(&mut client, convert, half);
 
-    run(
-        &mut client,
-        "ALTER TABLE posts ALTER COLUMN id DROP DEFAULT;
-         UPDATE pg_attribute SET attidentity = 'd' WHERE attrelid = 'posts'::regclass AND attname = 'id'",
-    );
+    let sql = "ALTER TABLE posts ALTER COLUMN id DROP DEFAULT;
+        UPDATE pg_attribute SET attidentity = 'd' WHERE attrelid = 'posts'::regclass AND attname = 'id'";
+    run(&mut client, sql);
     run(&mut client, convert);
 
     let restored = Database::restored(&source.dump());
@@ -137,15 +133,13 @@ fn names_in_another_encoding_are_preserved() {
     let latin1 = "CREATE DATABASE latin1 TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'";
     run(&mut cluster.connect(), latin1);
     let mut client = cluster.connect_to("postgres", "latin1");
-    run(
-        &mut client,
-        "CREATE EXTENSION pg_snowflake;
-         CREATE SCHEMA größe; CREATE TABLE größe.bücher (größe int, körper text CONSTRAINT prüfung CHECK (körper <> ''));
-         CREATE TABLE größe.éditions (\"É\" serial PRIMARY KEY); CREATE TABLE prêts (édition int REFERENCES größe.éditions);
-         SELECT snowflake_convert_column('größe.bücher', 'größe', 5, check_shard => true);
-         SELECT snowflake_convert_column('größe.éditions', 'É', 5);
-         ALTER TABLE größe.éditions ADD CONSTRAINT étroit CHECK (\"É\" < 7)",
-    );
+    let sql = "CREATE EXTENSION pg_snowflake;
+        CREATE SCHEMA größe; CREATE TABLE größe.bücher (größe int, körper text CONSTRAINT prüfung CHECK (körper <> ''));
+        CREATE TABLE größe.éditions (\"É\" serial PRIMARY KEY); CREATE TABLE prêts (édition int REFERENCES größe.éditions);
+        SELECT snowflake_convert_column('größe.bücher', 'größe', 5, check_shard => true);
+        SELECT snowflake_convert_column('größe.éditions', 'É', 5);
+        ALTER TABLE größe.éditions ADD CONSTRAINT étroit CHECK (\"É\" < 7)";
+    run(&mut client, sql);
 
     let sequences = "SELECT seqrelid::regclass FROM pg_sequence ORDER BY 1::text COLLATE \"C\"";
     assert_eq!(printed(&mut client, sequences), "\"größe\".\"bücher_größe_seq\"\n\"größe\".\"éditions_É_seq\"");

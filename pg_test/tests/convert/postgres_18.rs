@@ -14,23 +14,21 @@ fn constraints_that_are_not_enforced_prevent_no_conversion_and_remain_so() {
         return;
     }
     let (_database, mut client) = database();
-    run(
-        &mut client,
-        "CREATE TABLE posts (id serial PRIMARY KEY, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED);
-         CREATE TABLE comments (post_id int REFERENCES posts NOT ENFORCED, n int) PARTITION BY LIST (n);
-         CREATE TABLE comments_any PARTITION OF comments DEFAULT;
-         CREATE TABLE likes (post_id smallint REFERENCES posts ON DELETE CASCADE NOT ENFORCED);
-         INSERT INTO likes VALUES (77);
-         CREATE TABLE parted (id serial, n int, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED) PARTITION BY LIST (n);
-         CREATE TABLE part PARTITION OF parted DEFAULT;
-         CREATE TABLE parent (id serial, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED);
-         CREATE TABLE child (CONSTRAINT small CHECK (id < 1000)) INHERITS (parent);
-         CREATE TABLE strict_parent (id serial, n int, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED) PARTITION BY LIST (n);
-         CREATE TABLE strict (id int NOT NULL, n int, CONSTRAINT small CHECK (id < 1000));
-         ALTER TABLE strict_parent ATTACH PARTITION strict DEFAULT;
-         CREATE TABLE fenced (id bigint CONSTRAINT theirs CHECK (snowflake_shard_id(id) = 5) NOT ENFORCED);
-         INSERT INTO posts DEFAULT VALUES",
-    );
+    let setup = "CREATE TABLE posts (id serial PRIMARY KEY, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED);
+        CREATE TABLE comments (post_id int REFERENCES posts NOT ENFORCED, n int) PARTITION BY LIST (n);
+        CREATE TABLE comments_any PARTITION OF comments DEFAULT;
+        CREATE TABLE likes (post_id smallint REFERENCES posts ON DELETE CASCADE NOT ENFORCED);
+        INSERT INTO likes VALUES (77);
+        CREATE TABLE parted (id serial, n int, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED) PARTITION BY LIST (n);
+        CREATE TABLE part PARTITION OF parted DEFAULT;
+        CREATE TABLE parent (id serial, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED);
+        CREATE TABLE child (CONSTRAINT small CHECK (id < 1000)) INHERITS (parent);
+        CREATE TABLE strict_parent (id serial, n int, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED) PARTITION BY LIST (n);
+        CREATE TABLE strict (id int NOT NULL, n int, CONSTRAINT small CHECK (id < 1000));
+        ALTER TABLE strict_parent ATTACH PARTITION strict DEFAULT;
+        CREATE TABLE fenced (id bigint CONSTRAINT theirs CHECK (snowflake_shard_id(id) = 5) NOT ENFORCED);
+        INSERT INTO posts DEFAULT VALUES";
+    run(&mut client, setup);
     let constraints = printed(&mut client, CONSTRAINTS);
     for table in ["posts", "parted"] {
         run(&mut client, &format!("SELECT snowflake_convert_column('{table}', 'id', 5); INSERT INTO {table} DEFAULT VALUES"));
@@ -65,13 +63,11 @@ fn a_virtual_generated_column_keeps_the_type_of_its_column() {
         return;
     }
     let (_database, mut client) = database();
-    run(
-        &mut client,
-        "CREATE TABLE narrow (id serial PRIMARY KEY, next bigint GENERATED ALWAYS AS (id + 1) VIRTUAL);
-         CREATE TABLE wide (id bigserial PRIMARY KEY, next bigint GENERATED ALWAYS AS (id + 1));
-         CREATE TABLE referred (id bigserial PRIMARY KEY);
-         CREATE TABLE referring (referred_id int REFERENCES referred, next int GENERATED ALWAYS AS (referred_id + 1))",
-    );
+    let setup = "CREATE TABLE narrow (id serial PRIMARY KEY, next bigint GENERATED ALWAYS AS (id + 1) VIRTUAL);
+        CREATE TABLE wide (id bigserial PRIMARY KEY, next bigint GENERATED ALWAYS AS (id + 1));
+        CREATE TABLE referred (id bigserial PRIMARY KEY);
+        CREATE TABLE referring (referred_id int REFERENCES referred, next int GENERATED ALWAYS AS (referred_id + 1))";
+    run(&mut client, setup);
     let cases = [
         ("'narrow', 'id'", "0A000", "cannot change column id of table public.narrow to bigint", "column next of table public.narrow"),
         (

@@ -24,16 +24,14 @@ fn a_conversion_evaluates_expressions_as_the_owner_of_their_table() {
     ];
     for (id, post_id) in expressions {
         let (_database, mut client) = database_with(BLOG);
-        run(
-            &mut client,
-            &format!(
-                "SET ROLE owner; CREATE TABLE blog.posts ({id}, n int, PRIMARY KEY (id)); INSERT INTO blog.posts VALUES (7, 1);
-                 CREATE TABLE blog.comments ({post_id}, FOREIGN KEY (post_id) REFERENCES blog.posts);
-                 INSERT INTO blog.comments VALUES (7);
-                 RESET ROLE;
-                 SELECT snowflake_convert_column('blog.posts', 'id', 5, check_shard => true)"
-            ),
+        let sql = format!(
+            "SET ROLE owner; CREATE TABLE blog.posts ({id}, n int, PRIMARY KEY (id)); INSERT INTO blog.posts VALUES (7, 1);
+             CREATE TABLE blog.comments ({post_id}, FOREIGN KEY (post_id) REFERENCES blog.posts);
+             INSERT INTO blog.comments VALUES (7);
+             RESET ROLE;
+             SELECT snowflake_convert_column('blog.posts', 'id', 5, check_shard => true)"
         );
+        run(&mut client, &sql);
 
         let shard = "SELECT snowflake_shard_id(id) FROM blog.posts WHERE n = 2";
         run(&mut client, "SET ROLE owner; INSERT INTO blog.posts (n) VALUES (2)");
@@ -47,16 +45,14 @@ fn a_foreign_key_between_tables_of_two_owners_is_not_checked_as_either() {
     let tables = [("id int", "post_id int"), ("id int", "post_id bigint"), ("id bigint", "post_id int")];
     for (id, post_id) in tables {
         let (_database, mut client) = database_with(BLOG);
-        run(
-            &mut client,
-            &format!(
-                "CREATE TABLE posts ({id} PRIMARY KEY, n int); INSERT INTO posts VALUES (7, 1);
-                 GRANT REFERENCES ON posts TO owner; SET ROLE owner;
-                 CREATE TABLE blog.comments ({post_id} REFERENCES posts); INSERT INTO blog.comments VALUES (7);
-                 CREATE INDEX ON blog.comments (post_id) WHERE blog.is_owner(1);
-                 RESET ROLE"
-            ),
+        let sql = format!(
+            "CREATE TABLE posts ({id} PRIMARY KEY, n int); INSERT INTO posts VALUES (7, 1);
+             GRANT REFERENCES ON posts TO owner; SET ROLE owner;
+             CREATE TABLE blog.comments ({post_id} REFERENCES posts); INSERT INTO blog.comments VALUES (7);
+             CREATE INDEX ON blog.comments (post_id) WHERE blog.is_owner(1);
+             RESET ROLE"
         );
+        run(&mut client, &sql);
         let mixed =
             Refusal { sqlstate: "42501", message: "its tables have different owners", hint: "ALTER TABLE blog.comments OWNER TO postgres" };
         assert_refused(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)", mixed);

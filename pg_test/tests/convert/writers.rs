@@ -33,14 +33,12 @@ fn writers_lose_nothing_and_see_no_error() {
         ("identity", "id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, ref int"),
     ];
     for (table, columns) in tables {
-        run(
-            &mut client,
-            &format!(
-                "CREATE TABLE {table} ({columns});
-                 INSERT INTO {table} (ref) SELECT 1 FROM generate_series(1, 20000);
-                 CREATE TABLE of_{table} (id bigserial, ref int NOT NULL REFERENCES {table})"
-            ),
+        let sql = format!(
+            "CREATE TABLE {table} ({columns});
+             INSERT INTO {table} (ref) SELECT 1 FROM generate_series(1, 20000);
+             CREATE TABLE of_{table} (id bigserial, ref int NOT NULL REFERENCES {table})"
         );
+        run(&mut client, &sql);
         let posts = format!("INSERT INTO {table} (ref) VALUES (1) RETURNING id::bigint");
         let comments = format!("INSERT INTO of_{table} (ref) VALUES (1) RETURNING id::bigint");
         let stop = Stop::default();
@@ -135,13 +133,11 @@ fn a_child_that_is_committed_while_it_waits_for_the_lock_is_converted() {
 #[test]
 fn tables_whose_triggers_call_the_same_function_are_converted_at_once() {
     let (database, mut owner) = database();
-    run(
-        &mut owner,
-        "CREATE TABLE posts (id serial); CREATE TABLE comments (id serial);
-         CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-         CREATE TRIGGER same BEFORE INSERT ON posts FOR EACH ROW EXECUTE FUNCTION same();
-         CREATE TRIGGER same BEFORE INSERT ON comments FOR EACH ROW EXECUTE FUNCTION same()",
-    );
+    let sql = "CREATE TABLE posts (id serial); CREATE TABLE comments (id serial);
+        CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+        CREATE TRIGGER same BEFORE INSERT ON posts FOR EACH ROW EXECUTE FUNCTION same();
+        CREATE TRIGGER same BEFORE INSERT ON comments FOR EACH ROW EXECUTE FUNCTION same()";
+    run(&mut owner, sql);
     run(&mut owner, "BEGIN; SELECT snowflake_convert_column('posts', 'id', 5)");
 
     convert_while_held(&database, "comments", &mut owner, "ALTER FUNCTION same() SECURITY DEFINER; COMMIT");
@@ -153,12 +149,10 @@ fn tables_whose_triggers_call_the_same_function_are_converted_at_once() {
 #[test]
 fn a_column_is_not_widened_while_a_partition_is_being_detached() {
     let (database, mut owner) = database();
-    run(
-        &mut owner,
-        "CREATE TABLE posts (id serial, body text) PARTITION BY LIST (body);
-         CREATE TABLE posts_a PARTITION OF posts FOR VALUES IN ('a');
-         CREATE TABLE posts_b PARTITION OF posts FOR VALUES IN ('b')",
-    );
+    let sql = "CREATE TABLE posts (id serial, body text) PARTITION BY LIST (body);
+        CREATE TABLE posts_a PARTITION OF posts FOR VALUES IN ('a');
+        CREATE TABLE posts_b PARTITION OF posts FOR VALUES IN ('b')";
+    run(&mut owner, sql);
     let mut reader = database.connect();
     run(&mut reader, "BEGIN; SELECT FROM posts");
     run(&mut owner, "SET lock_timeout = '1ms'");

@@ -45,13 +45,11 @@ fn the_generated_column_is_the_time_of_every_id_in_every_layout() {
     let presets = PRESETS.iter().map(|(_, layout)| spec(layout));
     for layout in presets.chain(CUSTOM.map(str::to_owned)) {
         let expression = expression(&mut client, &layout);
-        run(
-            &mut client,
-            &format!(
-                "DROP TABLE IF EXISTS posts; CREATE TABLE posts (id bigint PRIMARY KEY,
-                          created_at timestamptz GENERATED ALWAYS AS ({expression}) {kind})"
-            ),
+        let sql = format!(
+            "DROP TABLE IF EXISTS posts; CREATE TABLE posts (id bigint PRIMARY KEY,
+                      created_at timestamptz GENERATED ALWAYS AS ({expression}) {kind})"
         );
+        run(&mut client, &sql);
         let ids = IDS.replace("$1", &format!("'{layout}'"));
         run(&mut client, &format!("INSERT INTO posts {ids}"));
         let wrong = format!(

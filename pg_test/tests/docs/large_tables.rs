@@ -209,21 +209,17 @@ fn schema(database: &Database) -> Vec<String> {
 #[test]
 fn the_steps_keep_all_that_refers_to_the_column() {
     let (database, mut client) = database();
-    run(
-        &mut client,
-        "CREATE TABLE events (id serial, \"Kind\" text NOT NULL DEFAULT 'a', body text); CREATE TABLE refs (event_id bigint);
-         CREATE TABLE deferred (id serial);
-         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.body := NEW.id || 'x'; RETURN NEW; END $$;
-         INSERT INTO events (body) SELECT n FROM generate_series(1, 2000) AS n",
-    );
+    let setup = "CREATE TABLE events (id serial, \"Kind\" text NOT NULL DEFAULT 'a', body text); CREATE TABLE refs (event_id bigint);
+        CREATE TABLE deferred (id serial);
+        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.body := NEW.id || 'x'; RETURN NEW; END $$;
+        INSERT INTO events (body) SELECT n FROM generate_series(1, 2000) AS n";
+    run(&mut client, setup);
     run(&mut client, CARRIED);
     if has_major(18, "constraints that are not enforced") {
-        run(
-            &mut client,
-            "ALTER TABLE events ADD CONSTRAINT planned CHECK (id < 0) NOT ENFORCED;
-             CREATE TABLE planned (event_id bigint REFERENCES events NOT ENFORCED); INSERT INTO planned VALUES (0);
-             CREATE TABLE named (id int CONSTRAINT filled NOT NULL)",
-        );
+        let setup = "ALTER TABLE events ADD CONSTRAINT planned CHECK (id < 0) NOT ENFORCED;
+            CREATE TABLE planned (event_id bigint REFERENCES events NOT ENFORCED); INSERT INTO planned VALUES (0);
+            CREATE TABLE named (id int CONSTRAINT filled NOT NULL)";
+        run(&mut client, setup);
         Steps::new(&|sql| database.psql(sql), database.connect(), "public.named", "id").all();
         let named = "SELECT conname FROM pg_constraint WHERE conrelid = 'named'::regclass AND contype = 'n'";
         assert_eq!(printed(&mut client, named), "filled");
@@ -338,21 +334,19 @@ fn an_index_keeps_its_method_and_gets_the_operator_class_of_the_wider_type() {
 fn the_script_names_the_roles_that_own_what_its_commands_change() {
     let cluster = Cluster::builder().start();
     let mut client = cluster.connect();
-    run(
-        &mut client,
-        "CREATE ROLE \"the owner\"; CREATE ROLE stranger; GRANT CREATE ON SCHEMA public TO \"the owner\", stranger;
-         CREATE TABLE events (id int PRIMARY KEY, body text); ALTER TABLE events OWNER TO \"the owner\"; GRANT ALL ON events TO stranger;
-         CREATE PUBLICATION theirs FOR TABLE events (id); ALTER PUBLICATION theirs OWNER TO stranger;
-         SET ROLE stranger;
-         CREATE FUNCTION reads() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT max(id) FROM events); END $$;
-         CREATE FUNCTION pg_temp.passes() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT max(id) FROM events); END $$;
-         CREATE FUNCTION body_of(bigint) RETURNS SETOF text BEGIN ATOMIC SELECT body FROM events WHERE id = $1; END;
-         CREATE TABLE refs (event_id bigint REFERENCES events);
-         RESET ROLE;
-         SET ROLE \"the owner\";
-         CREATE FUNCTION mine() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT max(id) FROM events); END $$;
-         RESET ROLE",
-    );
+    let setup = "CREATE ROLE \"the owner\"; CREATE ROLE stranger; GRANT CREATE ON SCHEMA public TO \"the owner\", stranger;
+        CREATE TABLE events (id int PRIMARY KEY, body text); ALTER TABLE events OWNER TO \"the owner\"; GRANT ALL ON events TO stranger;
+        CREATE PUBLICATION theirs FOR TABLE events (id); ALTER PUBLICATION theirs OWNER TO stranger;
+        SET ROLE stranger;
+        CREATE FUNCTION reads() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT max(id) FROM events); END $$;
+        CREATE FUNCTION pg_temp.passes() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT max(id) FROM events); END $$;
+        CREATE FUNCTION body_of(bigint) RETURNS SETOF text BEGIN ATOMIC SELECT body FROM events WHERE id = $1; END;
+        CREATE TABLE refs (event_id bigint REFERENCES events);
+        RESET ROLE;
+        SET ROLE \"the owner\";
+        CREATE FUNCTION mine() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT max(id) FROM events); END $$;
+        RESET ROLE";
+    run(&mut client, setup);
     let rows = |role: &str| list(&|sql| cluster.psql(SUPERUSER, &format!("SET ROLE {role};\n{sql}")), "public.events", "id");
     let owner = rows("\"the owner\"");
     let named: Vec<&str> =
@@ -375,15 +369,13 @@ fn the_script_names_the_roles_that_own_what_its_commands_change() {
 fn an_identity_column_that_is_not_converted_counts_on() {
     let (database, mut client) = database();
     let long = "ä".repeat(31);
-    run(
-        &mut client,
-        &format!(
-            "CREATE TABLE events (id int GENERATED ALWAYS AS IDENTITY
-                 (SEQUENCE NAME numbers START 50 INCREMENT 5 MINVALUE 40 MAXVALUE 1000 CACHE 1 CYCLE) PRIMARY KEY, body text);
-             CREATE INDEX {long}a ON events (id); CREATE INDEX {long}b ON events (id);
-             INSERT INTO events (body) VALUES ('a'), ('b')"
-        ),
+    let setup = format!(
+        "CREATE TABLE events (id int GENERATED ALWAYS AS IDENTITY
+             (SEQUENCE NAME numbers START 50 INCREMENT 5 MINVALUE 40 MAXVALUE 1000 CACHE 1 CYCLE) PRIMARY KEY, body text);
+         CREATE INDEX {long}a ON events (id); CREATE INDEX {long}b ON events (id);
+         INSERT INTO events (body) VALUES ('a'), ('b')"
     );
+    run(&mut client, &setup);
     let options = "SELECT attidentity, seqstart, seqincrement, seqmin, seqmax, seqcache, seqcycle FROM pg_attribute, pg_sequence
                    WHERE attrelid = 'events'::regclass AND attname = 'id' AND seqrelid = 'numbers'::regclass";
     let indexes = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class JOIN pg_index ON indexrelid = oid WHERE indrelid = 'events'::regclass";
@@ -403,17 +395,15 @@ fn an_identity_column_that_is_not_converted_counts_on() {
 #[test]
 fn an_identity_column_keeps_its_sequence_and_a_column_that_a_trigger_fills_is_filled() {
     let (database, mut client) = database();
-    run(
-        &mut client,
-        "CREATE TABLE events (id int GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME numbers CACHE 3) PRIMARY KEY, body text);
-         GRANT SELECT ON SEQUENCE numbers TO reader;
-         COMMENT ON SEQUENCE numbers IS 'of events';
-         CREATE VIEW seen AS SELECT id FROM events;
-         CREATE TABLE filled (id int PRIMARY KEY, body text);
-         CREATE SEQUENCE counter;
-         CREATE FUNCTION fills() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := nextval('counter'); RETURN NEW; END $$;
-         CREATE TRIGGER fills BEFORE INSERT ON filled FOR EACH ROW EXECUTE FUNCTION fills()",
-    );
+    let setup = "CREATE TABLE events (id int GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME numbers CACHE 3) PRIMARY KEY, body text);
+        GRANT SELECT ON SEQUENCE numbers TO reader;
+        COMMENT ON SEQUENCE numbers IS 'of events';
+        CREATE VIEW seen AS SELECT id FROM events;
+        CREATE TABLE filled (id int PRIMARY KEY, body text);
+        CREATE SEQUENCE counter;
+        CREATE FUNCTION fills() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := nextval('counter'); RETURN NEW; END $$;
+        CREATE TRIGGER fills BEFORE INSERT ON filled FOR EACH ROW EXECUTE FUNCTION fills()";
+    run(&mut client, setup);
     let psql = |sql: &str| database.psql(sql);
     let mut steps = Steps::new(&psql, database.connect(), "public.events", "id");
     steps.step_1();
@@ -482,11 +472,9 @@ fn a_transaction_that_writes_both_tables_goes_on_in_step_4() {
     let writes = ["INSERT INTO events DEFAULT VALUES", "INSERT INTO comments (event_id) VALUES (1)"];
     for [first, second] in [writes, [writes[1], writes[0]]] {
         let (database, mut client) = database();
-        run(
-            &mut client,
-            "CREATE TABLE events (id serial PRIMARY KEY); INSERT INTO events DEFAULT VALUES;
-             CREATE TABLE comments (event_id int NOT NULL REFERENCES events)",
-        );
+        let setup = "CREATE TABLE events (id serial PRIMARY KEY); INSERT INTO events DEFAULT VALUES;
+            CREATE TABLE comments (event_id int NOT NULL REFERENCES events)";
+        run(&mut client, setup);
         for (table, column) in [("public.comments", "event_id"), ("public.events", "id")] {
             let psql = |sql: &str| database.psql(sql);
             let mut steps = Steps::new(&psql, database.connect(), table, column);
@@ -534,20 +522,18 @@ fn clients_lose_no_row_and_no_reference_during_the_steps() {
     let (database, mut client) = database();
     // On a busy machine, a client could see a deadlock before the step gives up.
     run(&mut client, &format!("ALTER DATABASE {} SET deadlock_timeout = '1h'", database.name()));
-    run(
-        &mut client,
-        "CREATE TABLE events (id serial PRIMARY KEY, body text);
-         INSERT INTO events (body) SELECT 'old' FROM generate_series(1, 20000);
-         CREATE TABLE comments (event_id int NOT NULL REFERENCES events ON DELETE CASCADE, body text);
-         CREATE INDEX ON comments (event_id);
-         INSERT INTO comments SELECT id FROM events;
-         CREATE SEQUENCE odd START 1000000000;
-         CREATE FUNCTION sets() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-             IF NEW.body = 'odd' THEN NEW.id := nextval('odd'); END IF;
-             RETURN NEW;
-         END $$;
-         CREATE TRIGGER zz_sets BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION sets()",
-    );
+    let setup = "CREATE TABLE events (id serial PRIMARY KEY, body text);
+        INSERT INTO events (body) SELECT 'old' FROM generate_series(1, 20000);
+        CREATE TABLE comments (event_id int NOT NULL REFERENCES events ON DELETE CASCADE, body text);
+        CREATE INDEX ON comments (event_id);
+        INSERT INTO comments SELECT id FROM events;
+        CREATE SEQUENCE odd START 1000000000;
+        CREATE FUNCTION sets() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF NEW.body = 'odd' THEN NEW.id := nextval('odd'); END IF;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER zz_sets BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION sets()";
+    run(&mut client, setup);
     let stop = Stop::default();
     let upserted = AtomicI64::new(200_000_000);
     let insert = |body| format!("INSERT INTO events (body) VALUES ('{body}') RETURNING id");

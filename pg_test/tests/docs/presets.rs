@@ -64,7 +64,9 @@ fn every_preset_is_explained() {
 fn every_operator_class_is_listed_with_its_presets() {
     let page = page("docs/routing.md");
     let place = |layout: &Layout| (layout.shard_shift(), layout.shard_bits, layout.shard_place.is_xored());
-    for (class, preset) in [("", "postgres"), ("_instagram", "instagram"), ("_twitter", "twitter"), ("_sonyflake", "sonyflake"), ("_js53", "js53")] {
+    for (class, preset) in
+        [("", "postgres"), ("_instagram", "instagram"), ("_twitter", "twitter"), ("_sonyflake", "sonyflake"), ("_js53", "js53")]
+    {
         let end = format!("| `snowflake_shard_ops{class}` |");
         let mut rows = page.text().lines().filter_map(|line| line.strip_suffix(&end));
         let row = rows.next().unwrap_or_else(|| panic!("no row ends with {end}"));

@@ -15,38 +15,36 @@ fn block(text: &str) -> String {
 fn with_dependents() -> (Database, Client) {
     let (database, mut client) = database();
     run(&mut client, &block("CREATE TABLE visits"));
-    run(
-        &mut client,
-        "CREATE SEQUENCE s;
-         CREATE TABLE plain (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5), shard int GENERATED ALWAYS AS (snowflake_shard_id(id)) STORED,
-             CONSTRAINT of_shard CHECK (snowflake_shard_id(id) >= 0));
-         CREATE INDEX plain_time ON plain (snowflake_created_at(id));
-         CREATE STATISTICS plain_statistics ON id, (snowflake_shard_id(id)) FROM plain;
-         CREATE POLICY own ON plain USING (snowflake_shard_id(id) = 5);
-         CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-         CREATE TRIGGER own BEFORE INSERT ON plain FOR EACH ROW WHEN (snowflake_shard_id(NEW.id) = 5) EXECUTE FUNCTION nothing();
-         CREATE RULE own AS ON UPDATE TO plain DO ALSO SELECT snowflake_shard_id(OLD.id);
-         CREATE VIEW inner_view AS SELECT snowflake_created_at(id) FROM plain;
-         CREATE VIEW outer_view AS SELECT * FROM inner_view;
-         CREATE MATERIALIZED VIEW stored_view AS SELECT snowflake_created_at(id) FROM plain;
-         CREATE FUNCTION body() RETURNS bigint RETURN snowflake_min_id(now());
-         CREATE TABLE typed (id snowflake PRIMARY KEY, body text);
-         CREATE TABLE child () INHERITS (typed);
-         CREATE TABLE referencing (typed_id snowflake REFERENCES typed, message_id bigint REFERENCES messages, ids snowflake[]);
-         CREATE DOMAIN key AS snowflake;
-         CREATE TABLE of_domain (id key);
-         CREATE TYPE pair AS (id snowflake, n int);
-         CREATE TABLE by_key (id snowflake) PARTITION BY RANGE (id);
-         CREATE TABLE by_key_all PARTITION OF by_key DEFAULT;
-         INSERT INTO plain DEFAULT VALUES;
-         INSERT INTO typed SELECT n, 'typed' FROM generate_series(1, 5) AS n;
-         INSERT INTO visits SELECT snowflake_encode('2026-05-05Z', 5, n), 'page' FROM generate_series(1, 6) AS n;
-         INSERT INTO messages SELECT snowflake_nextval('s', 5), 'message' FROM generate_series(1, 7);
-         INSERT INTO referencing SELECT 1, min(id), '{1,2}' FROM messages;
-         INSERT INTO of_domain VALUES (8);
-         INSERT INTO by_key VALUES (9);
-         ANALYZE",
-    );
+    let sql = "CREATE SEQUENCE s;
+        CREATE TABLE plain (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5), shard int GENERATED ALWAYS AS (snowflake_shard_id(id)) STORED,
+            CONSTRAINT of_shard CHECK (snowflake_shard_id(id) >= 0));
+        CREATE INDEX plain_time ON plain (snowflake_created_at(id));
+        CREATE STATISTICS plain_statistics ON id, (snowflake_shard_id(id)) FROM plain;
+        CREATE POLICY own ON plain USING (snowflake_shard_id(id) = 5);
+        CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+        CREATE TRIGGER own BEFORE INSERT ON plain FOR EACH ROW WHEN (snowflake_shard_id(NEW.id) = 5) EXECUTE FUNCTION nothing();
+        CREATE RULE own AS ON UPDATE TO plain DO ALSO SELECT snowflake_shard_id(OLD.id);
+        CREATE VIEW inner_view AS SELECT snowflake_created_at(id) FROM plain;
+        CREATE VIEW outer_view AS SELECT * FROM inner_view;
+        CREATE MATERIALIZED VIEW stored_view AS SELECT snowflake_created_at(id) FROM plain;
+        CREATE FUNCTION body() RETURNS bigint RETURN snowflake_min_id(now());
+        CREATE TABLE typed (id snowflake PRIMARY KEY, body text);
+        CREATE TABLE child () INHERITS (typed);
+        CREATE TABLE referencing (typed_id snowflake REFERENCES typed, message_id bigint REFERENCES messages, ids snowflake[]);
+        CREATE DOMAIN key AS snowflake;
+        CREATE TABLE of_domain (id key);
+        CREATE TYPE pair AS (id snowflake, n int);
+        CREATE TABLE by_key (id snowflake) PARTITION BY RANGE (id);
+        CREATE TABLE by_key_all PARTITION OF by_key DEFAULT;
+        INSERT INTO plain DEFAULT VALUES;
+        INSERT INTO typed SELECT n, 'typed' FROM generate_series(1, 5) AS n;
+        INSERT INTO visits SELECT snowflake_encode('2026-05-05Z', 5, n), 'page' FROM generate_series(1, 6) AS n;
+        INSERT INTO messages SELECT snowflake_nextval('s', 5), 'message' FROM generate_series(1, 7);
+        INSERT INTO referencing SELECT 1, min(id), '{1,2}' FROM messages;
+        INSERT INTO of_domain VALUES (8);
+        INSERT INTO by_key VALUES (9);
+        ANALYZE";
+    run(&mut client, sql);
     (database, client)
 }
 
@@ -93,36 +91,32 @@ fn the_steps_keep_every_row_and_leave_nothing_that_depends_on_the_extension() {
     let files = "SELECT pg_relation_filenode('typed'), pg_relation_filenode('typed_pkey'), pg_relation_filenode('visits_2026'),
         pg_relation_filenode('by_key_all')";
     let stored = printed(&mut client, files);
-    run(
-        &mut client,
-        "ALTER TABLE referencing DROP CONSTRAINT referencing_message_id_fkey;
-         ALTER TABLE plain ALTER COLUMN id SET DEFAULT nextval('s');
-         ALTER TABLE plain ALTER COLUMN shard DROP EXPRESSION, DROP CONSTRAINT of_shard;
-         DROP VIEW outer_view, inner_view;
-         DROP MATERIALIZED VIEW stored_view;
-         DROP INDEX plain_time;
-         DROP STATISTICS plain_statistics;
-         DROP POLICY own ON plain;
-         DROP TRIGGER own ON plain;
-         DROP RULE own ON plain;
-         DROP FUNCTION body;
-         ALTER TABLE typed ALTER COLUMN id TYPE bigint;
-         ALTER TABLE referencing ALTER COLUMN typed_id TYPE bigint, ALTER COLUMN ids TYPE bigint[];
-         ALTER TABLE of_domain ALTER COLUMN id TYPE bigint;
-         DROP DOMAIN key;
-         ALTER TYPE pair ALTER ATTRIBUTE id TYPE bigint",
-    );
+    let sql = "ALTER TABLE referencing DROP CONSTRAINT referencing_message_id_fkey;
+        ALTER TABLE plain ALTER COLUMN id SET DEFAULT nextval('s');
+        ALTER TABLE plain ALTER COLUMN shard DROP EXPRESSION, DROP CONSTRAINT of_shard;
+        DROP VIEW outer_view, inner_view;
+        DROP MATERIALIZED VIEW stored_view;
+        DROP INDEX plain_time;
+        DROP STATISTICS plain_statistics;
+        DROP POLICY own ON plain;
+        DROP TRIGGER own ON plain;
+        DROP RULE own ON plain;
+        DROP FUNCTION body;
+        ALTER TABLE typed ALTER COLUMN id TYPE bigint;
+        ALTER TABLE referencing ALTER COLUMN typed_id TYPE bigint, ALTER COLUMN ids TYPE bigint[];
+        ALTER TABLE of_domain ALTER COLUMN id TYPE bigint;
+        DROP DOMAIN key;
+        ALTER TYPE pair ALTER ATTRIBUTE id TYPE bigint";
+    run(&mut client, sql);
     let steps = block("CREATE TABLE new_visits");
     database.psql(&steps);
-    run(
-        &mut client,
-        "CREATE TABLE new_by_key (id bigint) PARTITION BY RANGE (id);
-         ALTER TABLE by_key DETACH PARTITION by_key_all;
-         ALTER TABLE by_key_all ALTER COLUMN id TYPE bigint;
-         ALTER TABLE new_by_key ATTACH PARTITION by_key_all DEFAULT;
-         DROP TABLE by_key;
-         ALTER TABLE new_by_key RENAME TO by_key",
-    );
+    let sql = "CREATE TABLE new_by_key (id bigint) PARTITION BY RANGE (id);
+        ALTER TABLE by_key DETACH PARTITION by_key_all;
+        ALTER TABLE by_key_all ALTER COLUMN id TYPE bigint;
+        ALTER TABLE new_by_key ATTACH PARTITION by_key_all DEFAULT;
+        DROP TABLE by_key;
+        ALTER TABLE new_by_key RENAME TO by_key";
+    run(&mut client, sql);
     let query = block("WITH RECURSIVE dropped");
     assert_eq!(printed(&mut client, query.trim_end().trim_end_matches(';')), "");
     run(&mut client, "DROP EXTENSION pg_snowflake");
@@ -134,15 +128,13 @@ fn the_steps_keep_every_row_and_leave_nothing_that_depends_on_the_extension() {
 #[test]
 fn the_copy_fails_if_policies_hide_rows_and_keeps_an_owned_sequence() {
     let (_database, mut client) = with_dependents();
-    run(
-        &mut client,
-        "ALTER TABLE referencing DROP CONSTRAINT referencing_message_id_fkey;
-         GRANT CREATE ON SCHEMA public TO pg_monitor;
-         CREATE SEQUENCE of_id OWNED BY messages.id;
-         ALTER TABLE messages ALTER COLUMN id SET DEFAULT nextval('of_id'), FORCE ROW LEVEL SECURITY, ENABLE ROW LEVEL SECURITY;
-         ALTER TABLE messages OWNER TO pg_monitor;
-         SET ROLE pg_monitor",
-    );
+    let sql = "ALTER TABLE referencing DROP CONSTRAINT referencing_message_id_fkey;
+        GRANT CREATE ON SCHEMA public TO pg_monitor;
+        CREATE SEQUENCE of_id OWNED BY messages.id;
+        ALTER TABLE messages ALTER COLUMN id SET DEFAULT nextval('of_id'), FORCE ROW LEVEL SECURITY, ENABLE ROW LEVEL SECURITY;
+        ALTER TABLE messages OWNER TO pg_monitor;
+        SET ROLE pg_monitor";
+    run(&mut client, sql);
     let steps = block("CREATE TABLE new_visits");
     let steps = &steps[steps.find("BEGIN;\nSET LOCAL row_security").expect("steps")..];
     let steps = steps.replace("DROP TABLE messages;", "ALTER SEQUENCE of_id OWNED BY new_messages.id; DROP TABLE messages;");

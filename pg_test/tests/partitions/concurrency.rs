@@ -17,15 +17,13 @@ const ROUNDS: u64 = 8;
 #[test]
 fn inserts_never_fail_while_partitions_are_created_detached_and_dropped() {
     let (database, mut client) = database();
-    run(
-        &mut client,
-        &format!(
-            "{POSTS}CREATE TABLE posts_p20200701 PARTITION OF posts
-                 FOR VALUES FROM (snowflake_min_id('2020-07-01 00:00+00')) TO (snowflake_min_id(date_trunc('hour', now())));
-             SELECT snowflake_create_partitions('posts', '1 hour', 0);
-             INSERT INTO posts DEFAULT VALUES"
-        ),
+    let sql = format!(
+        "{POSTS}CREATE TABLE posts_p20200701 PARTITION OF posts
+             FOR VALUES FROM (snowflake_min_id('2020-07-01 00:00+00')) TO (snowflake_min_id(date_trunc('hour', now())));
+         SELECT snowflake_create_partitions('posts', '1 hour', 0);
+         INSERT INTO posts DEFAULT VALUES"
     );
+    run(&mut client, &sql);
     let (stop, inserts) = (Stop::default(), AtomicU64::new(0));
     scope(|scope| {
         let _stop_at_end = StopAtEnd(&stop);
@@ -184,12 +182,10 @@ fn the_partition_that_was_old_goes_even_if_another_table_has_its_name_meanwhile(
     let (database, mut client) = old_posts(&["2020-06"], "2020-07");
     run(&mut client, "CREATE TABLE precious AS SELECT 1");
     let mut other = database.connect();
-    run(
-        &mut other,
-        "BEGIN; SELECT FROM posts;
-         ALTER TABLE posts_p20200601 RENAME TO archive_p20200601;
-         ALTER TABLE precious RENAME TO posts_p20200601",
-    );
+    let sql = "BEGIN; SELECT FROM posts;
+        ALTER TABLE posts_p20200601 RENAME TO archive_p20200601;
+        ALTER TABLE precious RENAME TO posts_p20200601";
+    run(&mut other, sql);
     let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
         run(&mut other, "COMMIT");
     });

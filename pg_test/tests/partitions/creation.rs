@@ -18,14 +18,12 @@ fn ranges_are_aligned_to_utc_whatever_the_session_is_set_to() {
     ] {
         for zone in ["America/New_York", "Pacific/Kiritimati"] {
             let call = format!("FROM snowflake_create_partitions('t', interval '{step}', 1, '{layout}')");
-            run(
-                &mut client,
-                &format!(
-                    "DROP TABLE IF EXISTS t; CREATE TABLE t (id bigint) PARTITION BY RANGE (id);
-                     SET timezone = '{zone}'; SET datestyle = 'SQL, DMY'; SET intervalstyle = 'sql_standard'; SELECT {call};
-                     SET timezone = 'UTC'; SET datestyle = 'ISO'; RESET intervalstyle"
-                ),
+            let sql = format!(
+                "DROP TABLE IF EXISTS t; CREATE TABLE t (id bigint) PARTITION BY RANGE (id);
+                 SET timezone = '{zone}'; SET datestyle = 'SQL, DMY'; SET intervalstyle = 'sql_standard'; SELECT {call};
+                 SET timezone = 'UTC'; SET datestyle = 'ISO'; RESET intervalstyle"
             );
+            run(&mut client, &sql);
             let found = format!(
                 "SELECT string_agg(substring(partition::text FROM 10) || to_char(starts, ' MM-DD HH24'), ', ') {call} WHERE action = 'exists'"
             );
@@ -129,16 +127,14 @@ fn a_long_name_is_truncated_between_characters() {
 #[test]
 fn a_range_that_meets_another_object_is_refused_before_anything_is_done() {
     let (_cluster, mut client) = server_at_noon();
-    run(
-        &mut client,
-        "CREATE TABLE overlapped (id bigint) PARTITION BY RANGE (id);
-         CREATE TABLE half PARTITION OF overlapped
-             FOR VALUES FROM (snowflake_min_id('2026-12-10 00:00+00')) TO (snowflake_min_id('2026-12-20 00:00+00'));
-         CREATE TABLE named (id bigint) PARTITION BY RANGE (id);
-         CREATE TABLE named_p20261201 (id bigint);
-         CREATE TABLE typed (id bigint) PARTITION BY RANGE (id);
-         CREATE TYPE typed_p20261201 AS ENUM ('x')",
-    );
+    let setup = "CREATE TABLE overlapped (id bigint) PARTITION BY RANGE (id);
+        CREATE TABLE half PARTITION OF overlapped
+            FOR VALUES FROM (snowflake_min_id('2026-12-10 00:00+00')) TO (snowflake_min_id('2026-12-20 00:00+00'));
+        CREATE TABLE named (id bigint) PARTITION BY RANGE (id);
+        CREATE TABLE named_p20261201 (id bigint);
+        CREATE TABLE typed (id bigint) PARTITION BY RANGE (id);
+        CREATE TYPE typed_p20261201 AS ENUM ('x')";
+    run(&mut client, setup);
     let tables = "SELECT count(*) FROM pg_class";
     let before = printed(&mut client, tables);
     for (table, sqlstate, message, allowed) in [
@@ -173,15 +169,13 @@ fn partitions_end_with_the_layout() {
 #[test]
 fn a_table_partitioned_by_shard_gets_its_ranges_in_each_partition() {
     let (_cluster, mut client) = server_at_noon();
-    run(
-        &mut client,
-        "CREATE SEQUENCE ids; CREATE SCHEMA shard_1; CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
-         CREATE TABLE posts (id bigint NOT NULL, body text) PARTITION BY HASH (id snowflake_shard_ops);
-         CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 0) PARTITION BY RANGE (id);
-         CREATE TABLE shard_1.posts PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 1) PARTITION BY RANGE (id);
-         CREATE FOREIGN TABLE posts_2 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 2) SERVER s;
-         CREATE TABLE posts_3 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 3)",
-    );
+    let sql = "CREATE SEQUENCE ids; CREATE SCHEMA shard_1; CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
+        CREATE TABLE posts (id bigint NOT NULL, body text) PARTITION BY HASH (id snowflake_shard_ops);
+        CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 0) PARTITION BY RANGE (id);
+        CREATE TABLE shard_1.posts PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 1) PARTITION BY RANGE (id);
+        CREATE FOREIGN TABLE posts_2 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 2) SERVER s;
+        CREATE TABLE posts_3 PARTITION OF posts FOR VALUES WITH (MODULUS 4, REMAINDER 3)";
+    run(&mut client, sql);
     assert_eq!(
         created(&mut client, "'posts', '1 month', 1"),
         "skipped|public.posts_2|is a foreign table; call the function on the server that has its rows

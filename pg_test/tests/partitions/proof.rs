@@ -6,14 +6,12 @@ use postgres::Client;
 
 /// A table `posts` whose default generates IDs of shard 0 in a layout.
 pub fn posts_of(client: &mut Client, layout: &str) {
-    run(
-        client,
-        &format!(
-            "CREATE SEQUENCE posts_id_seq;
-             CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 0, '{layout}'), body text)
-                 PARTITION BY RANGE (id)"
-        ),
+    let sql = format!(
+        "CREATE SEQUENCE posts_id_seq;
+         CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 0, '{layout}'), body text)
+             PARTITION BY RANGE (id)"
     );
+    run(client, &sql);
 }
 
 /// The rows of a call in which nothing is removed; their reasons contain these words, and each has the command.
@@ -143,13 +141,11 @@ fn a_table_without_new_rows_keeps_its_last_ones() {
 #[test]
 fn under_a_table_partitioned_by_shard_each_table_has_its_own_proof() {
     let (_cluster, mut client) = server_at_noon();
-    run(
-        &mut client,
-        "CREATE SEQUENCE ids;
-         CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('ids', 5, 'twitter')) PARTITION BY HASH (id);
-         CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 0) PARTITION BY RANGE (id);
-         CREATE TABLE posts_1 PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 1) PARTITION BY RANGE (id)",
-    );
+    let sql = "CREATE SEQUENCE ids;
+        CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('ids', 5, 'twitter')) PARTITION BY HASH (id);
+        CREATE TABLE posts_0 PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 0) PARTITION BY RANGE (id);
+        CREATE TABLE posts_1 PARTITION OF posts FOR VALUES WITH (MODULUS 2, REMAINDER 1) PARTITION BY RANGE (id)";
+    run(&mut client, sql);
     for (table, name) in [("posts_0", "posts_0_p20260601"), ("posts_1", "june")] {
         let june = partition(name, "2026-06-01", "2026-11-01", "twitter");
         run(&mut client, &june.replace("OF posts", &format!("OF {table}")));
@@ -174,25 +170,21 @@ fn a_schema_that_is_renamed_meanwhile_costs_no_row_of_another_table() {
     for schema in ["app", "staging"] {
         let old = partition("posts_p20260101", "2026-01-01", "2026-02-01", "postgres");
         let rest = partition("posts_p20260201", "2026-02-01", "2026-12-01", "postgres");
-        run(
-            &mut client,
-            &format!(
-                "CREATE SCHEMA {schema}; SET search_path = {schema}, public;
-                 CREATE TABLE posts (id bigint PRIMARY KEY, body text) PARTITION BY RANGE (id); {old} {rest}
-                 INSERT INTO posts VALUES (snowflake_encode('2026-01-02Z', 5, 1), '{schema}'), (snowflake_nextval('posts_id_seq', 5), '{schema}');
-                 RESET search_path"
-            ),
+        let sql = format!(
+            "CREATE SCHEMA {schema}; SET search_path = {schema}, public;
+             CREATE TABLE posts (id bigint PRIMARY KEY, body text) PARTITION BY RANGE (id); {old} {rest}
+             INSERT INTO posts VALUES (snowflake_encode('2026-01-02Z', 5, 1), '{schema}'), (snowflake_nextval('posts_id_seq', 5), '{schema}');
+             RESET search_path"
         );
+        run(&mut client, &sql);
     }
-    run(
-        &mut client,
-        "CREATE FUNCTION swap() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
-             IF EXISTS (SELECT FROM pg_namespace WHERE nspname = 'staging') THEN
-                 ALTER SCHEMA app RENAME TO old; ALTER SCHEMA staging RENAME TO app;
-             END IF;
-         END $$;
-         CREATE EVENT TRIGGER swap ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION public.swap()",
-    );
+    let sql = "CREATE FUNCTION swap() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF EXISTS (SELECT FROM pg_namespace WHERE nspname = 'staging') THEN
+                ALTER SCHEMA app RENAME TO old; ALTER SCHEMA staging RENAME TO app;
+            END IF;
+        END $$;
+        CREATE EVENT TRIGGER swap ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION public.swap()";
+    run(&mut client, sql);
 
     let call = "SELECT action, message FROM snowflake_drop_partitions('app.posts', '9 months', false, 'postgres')";
     let failed = "failed|another session has changed partition app.posts_p20260101";

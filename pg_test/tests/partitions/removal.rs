@@ -14,18 +14,14 @@ const HISTORY_IS_KEPT: &str = "kept|public.posts_history||2026-07-01 00:00:00+00
 fn partitions_whose_ids_are_all_older_are_dropped() {
     let (_cluster, mut client) = server_at_noon();
     run(&mut client, POSTS);
-    run(
-        &mut client,
-        "CREATE TABLE posts_history PARTITION OF posts FOR VALUES FROM (MINVALUE) TO (snowflake_min_id('2026-07-01 00:00+00'));
-         CREATE TABLE posts_default PARTITION OF posts DEFAULT",
-    );
+    let sql = "CREATE TABLE posts_history PARTITION OF posts FOR VALUES FROM (MINVALUE) TO (snowflake_min_id('2026-07-01 00:00+00'));
+        CREATE TABLE posts_default PARTITION OF posts DEFAULT";
+    run(&mut client, sql);
     for name in ["2026-07", "2026-08", "2026-09", "2026-10", "2026-11"] {
         run(&mut client, &month(name));
     }
-    run(
-        &mut client,
-        "CREATE TABLE posts_future PARTITION OF posts FOR VALUES FROM (snowflake_min_id('2026-12-01 00:00+00')) TO (MAXVALUE)",
-    );
+    let sql = "CREATE TABLE posts_future PARTITION OF posts FOR VALUES FROM (snowflake_min_id('2026-12-01 00:00+00')) TO (MAXVALUE)";
+    run(&mut client, sql);
 
     // August ended more than two months before 23 November, September less.
     let call = "SELECT action, partition, starts, ends, message FROM snowflake_drop_partitions('posts', '2 months')";
@@ -55,13 +51,11 @@ dropped|public.posts_p20260801|2026-08-01 00:00:00+00|2026-09-01 00:00:00+00|"
 fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
     let (_database, mut client) = old_posts(&["2020-06", "2020-07", "2020-08", "2020-09"], "2020-10");
     let before = partitions(&mut client);
-    run(
-        &mut client,
-        "CREATE TABLE comments (post_id bigint REFERENCES posts);
-         INSERT INTO comments SELECT id FROM posts WHERE body = '2020-07';
-         CREATE VIEW of_june AS SELECT * FROM posts_p20200601;
-         CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w",
-    );
+    let sql = "CREATE TABLE comments (post_id bigint REFERENCES posts);
+        INSERT INTO comments SELECT id FROM posts WHERE body = '2020-07';
+        CREATE VIEW of_june AS SELECT * FROM posts_p20200601;
+        CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w";
+    run(&mut client, sql);
     let found = dropped(&mut client, "'posts', '1 month'");
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.len(), 4, "{found}");
@@ -84,17 +78,15 @@ fn what_depends_on_a_partition_keeps_it_and_the_others_go() {
 /// A table whose partition of June 2020 has partitions, and these too.
 pub fn three_levels() -> (Database, Client) {
     let (database, mut client) = old_posts(&[], "2020-07");
-    run(
-        &mut client,
-        "ALTER TABLE posts DROP CONSTRAINT posts_pkey;
-         CREATE TABLE posts_p20200601 PARTITION OF posts
-             FOR VALUES FROM (snowflake_min_id('2020-06-01 00:00+00')) TO (snowflake_min_id('2020-07-01 00:00+00'))
-             PARTITION BY HASH (id);
-         CREATE TABLE june_0 PARTITION OF posts_p20200601 FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY LIST (body);
-         CREATE TABLE june_a PARTITION OF june_0 FOR VALUES IN ('a');
-         INSERT INTO posts SELECT snowflake_min_id('2020-06-05 00:00+00'), 'a'; INSERT INTO posts DEFAULT VALUES;
-         CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w",
-    );
+    let sql = "ALTER TABLE posts DROP CONSTRAINT posts_pkey;
+        CREATE TABLE posts_p20200601 PARTITION OF posts
+            FOR VALUES FROM (snowflake_min_id('2020-06-01 00:00+00')) TO (snowflake_min_id('2020-07-01 00:00+00'))
+            PARTITION BY HASH (id);
+        CREATE TABLE june_0 PARTITION OF posts_p20200601 FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY LIST (body);
+        CREATE TABLE june_a PARTITION OF june_0 FOR VALUES IN ('a');
+        INSERT INTO posts SELECT snowflake_min_id('2020-06-05 00:00+00'), 'a'; INSERT INTO posts DEFAULT VALUES;
+        CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w";
+    run(&mut client, sql);
     (database, client)
 }
 
@@ -117,11 +109,9 @@ skipped|public.posts_p20200601|contains foreign table public.archive, whose rows
 #[test]
 fn what_needs_a_table_below_a_partition_keeps_the_whole_tree() {
     let (_database, mut client) = three_levels();
-    run(
-        &mut client,
-        "ALTER TABLE june_a ADD UNIQUE (id); GRANT ALL ON SCHEMA public TO other;
-         CREATE FUNCTION is_true() RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'",
-    );
+    let setup = "ALTER TABLE june_a ADD UNIQUE (id); GRANT ALL ON SCHEMA public TO other;
+        CREATE FUNCTION is_true() RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'";
+    run(&mut client, setup);
     let cases = [
         (
             "CREATE TABLE likes (post_id bigint REFERENCES june_a (id))",
@@ -178,12 +168,10 @@ fn what_is_being_detached_at_any_level_is_not_dropped() {
     assert_eq!(printed(&mut client, "SELECT body FROM june_a"), "a");
 
     // A partition by shard.
-    run(
-        &mut client,
-        "CREATE TABLE shards (LIKE posts) PARTITION BY LIST (body);
-         CREATE TABLE one PARTITION OF shards FOR VALUES IN ('1') PARTITION BY RANGE (id);
-         CREATE TABLE two PARTITION OF shards FOR VALUES IN ('2') PARTITION BY RANGE (id)",
-    );
+    let sql = "CREATE TABLE shards (LIKE posts) PARTITION BY LIST (body);
+        CREATE TABLE one PARTITION OF shards FOR VALUES IN ('1') PARTITION BY RANGE (id);
+        CREATE TABLE two PARTITION OF shards FOR VALUES IN ('2') PARTITION BY RANGE (id)";
+    run(&mut client, sql);
     interrupt(&mut client, &mut reader, "shards", "one");
     let made = created(&mut client, "'shards', '1 month', 0");
     let skipped =
@@ -210,18 +198,16 @@ fn an_omitted_layout_is_that_of_the_default() {
 #[test]
 fn the_default_of_a_table_above_or_below_counts() {
     let (_database, mut client) = database();
-    run(
-        &mut client,
-        "CREATE SEQUENCE ids;
-         CREATE DOMAIN js AS bigint DEFAULT snowflake_nextval('ids', 5, 'js53');
-         CREATE TABLE above (id bigint DEFAULT snowflake_nextval('ids', 5, 'js53')) PARTITION BY HASH (id);
-         CREATE TABLE above_0 PARTITION OF above FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY RANGE (id);
-         ALTER TABLE above_0 ALTER id DROP DEFAULT;
-         CREATE TABLE below (id bigint) PARTITION BY RANGE (id);
-         CREATE TABLE below_0 PARTITION OF below FOR VALUES FROM (MINVALUE) TO (0);
-         ALTER TABLE below_0 ALTER id SET DEFAULT snowflake_nextval('ids', 5, 'js53');
-         CREATE TABLE domain (id js) PARTITION BY RANGE (id);",
-    );
+    let sql = "CREATE SEQUENCE ids;
+        CREATE DOMAIN js AS bigint DEFAULT snowflake_nextval('ids', 5, 'js53');
+        CREATE TABLE above (id bigint DEFAULT snowflake_nextval('ids', 5, 'js53')) PARTITION BY HASH (id);
+        CREATE TABLE above_0 PARTITION OF above FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY RANGE (id);
+        ALTER TABLE above_0 ALTER id DROP DEFAULT;
+        CREATE TABLE below (id bigint) PARTITION BY RANGE (id);
+        CREATE TABLE below_0 PARTITION OF below FOR VALUES FROM (MINVALUE) TO (0);
+        ALTER TABLE below_0 ALTER id SET DEFAULT snowflake_nextval('ids', 5, 'js53');
+        CREATE TABLE domain (id js) PARTITION BY RANGE (id);";
+    run(&mut client, sql);
     for table in ["above", "below", "domain"] {
         created(&mut client, &format!("'{table}', '1 month', 0"));
         run(&mut client, &format!("INSERT INTO {table} VALUES (snowflake_nextval('ids', 5, 'js53'))"));
@@ -232,14 +218,12 @@ fn the_default_of_a_table_above_or_below_counts() {
 #[test]
 fn nothing_is_dropped_if_no_remaining_partition_has_the_ids_of_now() {
     let (_cluster, mut client) = server_at_noon();
-    run(
-        &mut client,
-        "CREATE TABLE posts (id bigint) PARTITION BY RANGE (id);
-         CREATE TABLE by_number (id bigserial) PARTITION BY RANGE (id);
-         CREATE TABLE by_number_0 PARTITION OF by_number FOR VALUES FROM (0) TO (1000000);
-         CREATE TABLE by_number_1 PARTITION OF by_number FOR VALUES FROM (1000000) TO (2000000);
-         CREATE TABLE by_number_default PARTITION OF by_number DEFAULT",
-    );
+    let setup = "CREATE TABLE posts (id bigint) PARTITION BY RANGE (id);
+        CREATE TABLE by_number (id bigserial) PARTITION BY RANGE (id);
+        CREATE TABLE by_number_0 PARTITION OF by_number FOR VALUES FROM (0) TO (1000000);
+        CREATE TABLE by_number_1 PARTITION OF by_number FOR VALUES FROM (1000000) TO (2000000);
+        CREATE TABLE by_number_default PARTITION OF by_number DEFAULT";
+    run(&mut client, setup);
     created(&mut client, "'posts', '1 month', 2, 'discord'");
     let before = partitions(&mut client);
     for (table, layout) in [("posts", "postgres"), ("posts", "instagram"), ("posts", "twitter"), ("by_number", "postgres")] {
@@ -267,15 +251,13 @@ fn a_call_removes_at_most_50_partitions_from_the_oldest() {
     let (_cluster, mut client) = server_at_noon();
     run(&mut client, &format!("{POSTS}{}", filled_from("2026-10")));
     // One that is kept is not counted.
-    run(
-        &mut client,
-        "DO $$ BEGIN FOR n IN 1..54 LOOP
-             EXECUTE format('CREATE TABLE %s PARTITION OF posts FOR VALUES FROM (%s) TO (%s)',
-                 CASE n WHEN 1 THEN 'first' ELSE to_char(date '2026-08-07' + n, '\"posts_p\"YYYYMMDD') END,
-                 snowflake_min_id((timestamp '2026-08-07' + n * interval '1 day') AT TIME ZONE 'UTC'),
-                 snowflake_min_id((timestamp '2026-08-08' + n * interval '1 day') AT TIME ZONE 'UTC'));
-         END LOOP; END $$",
-    );
+    let sql = "DO $$ BEGIN FOR n IN 1..54 LOOP
+            EXECUTE format('CREATE TABLE %s PARTITION OF posts FOR VALUES FROM (%s) TO (%s)',
+                CASE n WHEN 1 THEN 'first' ELSE to_char(date '2026-08-07' + n, '\"posts_p\"YYYYMMDD') END,
+                snowflake_min_id((timestamp '2026-08-07' + n * interval '1 day') AT TIME ZONE 'UTC'),
+                snowflake_min_id((timestamp '2026-08-08' + n * interval '1 day') AT TIME ZONE 'UTC'));
+        END LOOP; END $$";
+    run(&mut client, sql);
     let found = dropped(&mut client, "'posts', '1 month'");
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.len(), 52, "{found}");

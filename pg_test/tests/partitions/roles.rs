@@ -6,12 +6,10 @@ use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
 #[test]
 fn the_owner_and_a_superuser_may_and_the_owner_owns_the_partitions() {
     let (cluster, mut superuser) = server_at_noon();
-    run(
-        &mut superuser,
-        "CREATE ROLE owner LOGIN; CREATE ROLE other LOGIN; CREATE SCHEMA blog AUTHORIZATION owner; GRANT ALL ON SCHEMA blog TO other;
-         SET ROLE owner; CREATE TABLE blog.posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT ALL ON blog.posts TO other;
-         RESET ROLE",
-    );
+    let sql = "CREATE ROLE owner LOGIN; CREATE ROLE other LOGIN; CREATE SCHEMA blog AUTHORIZATION owner; GRANT ALL ON SCHEMA blog TO other;
+        SET ROLE owner; CREATE TABLE blog.posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT ALL ON blog.posts TO other;
+        RESET ROLE";
+    run(&mut superuser, sql);
     let denied = Refusal { sqlstate: "42501", message: "must be owner of table blog.posts", hint: "as its owner" };
     let mut other = cluster.connect_to("other", "postgres");
     assert_refused(&mut other, "SELECT snowflake_create_partitions('blog.posts', '1 day')", denied);
@@ -23,18 +21,14 @@ fn the_owner_and_a_superuser_may_and_the_owner_owns_the_partitions() {
     let owners = "SELECT DISTINCT relowner::regrole FROM pg_class WHERE relname LIKE 'posts%'";
     assert_eq!(printed(&mut superuser, owners), "owner");
 
-    run(
-        &mut superuser,
-        "ALTER SCHEMA blog OWNER TO CURRENT_USER; REVOKE CREATE ON SCHEMA blog FROM owner; GRANT USAGE ON SCHEMA blog TO owner",
-    );
+    let sql = "ALTER SCHEMA blog OWNER TO CURRENT_USER; REVOKE CREATE ON SCHEMA blog FROM owner; GRANT USAGE ON SCHEMA blog TO owner";
+    run(&mut superuser, sql);
     let lacking = Refusal { sqlstate: "42501", message: "role owner lacks CREATE on schema blog", hint: "GRANT CREATE" };
     assert_refused(&mut owner, "SELECT snowflake_create_partitions('blog.posts', '1 day')", lacking);
-    run(
-        &mut superuser,
-        "CREATE TABLE blog.posts_p20261101 PARTITION OF blog.posts
-             FOR VALUES FROM (snowflake_min_id('2026-11-01 00:00+00')) TO (snowflake_min_id('2026-11-23 00:00+00'));
-         ALTER TABLE blog.posts_p20261101 OWNER TO owner",
-    );
+    let sql = "CREATE TABLE blog.posts_p20261101 PARTITION OF blog.posts
+            FOR VALUES FROM (snowflake_min_id('2026-11-01 00:00+00')) TO (snowflake_min_id('2026-11-23 00:00+00'));
+        ALTER TABLE blog.posts_p20261101 OWNER TO owner";
+    run(&mut superuser, sql);
     assert_eq!(dropped(&mut owner, "'blog.posts', '1 hour'"), "dropped|blog.posts_p20261101|");
 }
 
@@ -77,15 +71,13 @@ fn a_superuser_runs_no_code_of_the_owner_as_a_superuser() {
 #[test]
 fn nothing_is_removed_if_row_security_hides_rows_from_the_owner() {
     let (cluster, mut superuser) = server_at_noon();
-    run(
-        &mut superuser,
-        "CREATE ROLE owner LOGIN; CREATE SCHEMA blog AUTHORIZATION owner; SET ROLE owner;
-         CREATE TABLE blog.posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
-         CREATE TABLE blog.posts_p20261101 PARTITION OF blog.posts
-             FOR VALUES FROM (snowflake_min_id('2026-11-01 00:00+00')) TO (snowflake_min_id('2026-11-23 00:00+00'));
-         SELECT snowflake_create_partitions('blog.posts', '1 day', 0);
-         ALTER TABLE blog.posts_p20261123 ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
-    );
+    let sql = "CREATE ROLE owner LOGIN; CREATE SCHEMA blog AUTHORIZATION owner; SET ROLE owner;
+        CREATE TABLE blog.posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+        CREATE TABLE blog.posts_p20261101 PARTITION OF blog.posts
+            FOR VALUES FROM (snowflake_min_id('2026-11-01 00:00+00')) TO (snowflake_min_id('2026-11-23 00:00+00'));
+        SELECT snowflake_create_partitions('blog.posts', '1 day', 0);
+        ALTER TABLE blog.posts_p20261123 ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY";
+    run(&mut superuser, sql);
     let mut owner = cluster.connect_to("owner", "postgres");
     let found = dropped(&mut owner, "'blog.posts', '1 hour'");
     assert!(
@@ -100,38 +92,30 @@ fn nothing_is_removed_if_row_security_hides_rows_from_the_owner() {
 #[test]
 fn a_table_of_another_role_is_not_evaluated_as_the_owner() {
     let (cluster, mut superuser) = server_at_noon();
-    run(
-        &mut superuser,
-        "CREATE ROLE tenant LOGIN; CREATE SCHEMA blog AUTHORIZATION tenant;
-         CREATE TABLE posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT REFERENCES ON posts TO tenant;
-         CREATE TABLE blog.posts_default PARTITION OF posts DEFAULT; ALTER TABLE blog.posts_default OWNER TO tenant",
-    );
+    let sql = "CREATE ROLE tenant LOGIN; CREATE SCHEMA blog AUTHORIZATION tenant;
+        CREATE TABLE posts (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT REFERENCES ON posts TO tenant;
+        CREATE TABLE blog.posts_default PARTITION OF posts DEFAULT; ALTER TABLE blog.posts_default OWNER TO tenant";
+    run(&mut superuser, sql);
     let mut tenant = cluster.connect_to("tenant", "postgres");
-    run(
-        &mut tenant,
-        "CREATE FUNCTION blog.spy(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
-             IF current_user <> 'tenant' THEN RAISE EXCEPTION 'planted, run as %', current_user; END IF;
-             RETURN true;
-         END $$;
-         ALTER TABLE blog.posts_default ADD CHECK (blog.spy(1));
-         CREATE INDEX ON blog.posts_default ((1)) WHERE blog.spy(1)",
-    );
+    let sql = "CREATE FUNCTION blog.spy(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+            IF current_user <> 'tenant' THEN RAISE EXCEPTION 'planted, run as %', current_user; END IF;
+            RETURN true;
+        END $$;
+        ALTER TABLE blog.posts_default ADD CHECK (blog.spy(1));
+        CREATE INDEX ON blog.posts_default ((1)) WHERE blog.spy(1)";
+    run(&mut tenant, sql);
     let other = "table \"blog.posts_default\" has another owner than the tables that use it: Its expressions would be evaluated with \
                    the privileges of role postgres, but it belongs to role tenant";
     assert_eq!(
         created(&mut superuser, "'posts', '1 day', 0"),
         format!("failed||{other}\ndefault|blog.posts_default|could not be read: {other}")
     );
-    run(
-        &mut superuser,
-        "DROP TABLE blog.posts_default; SELECT snowflake_create_partitions('posts', '1 day', 0);
-         CREATE TABLE posts_p20261101 PARTITION OF posts
-             FOR VALUES FROM (snowflake_min_id('2026-11-01 00:00+00')) TO (snowflake_min_id('2026-11-23 00:00+00'))",
-    );
-    run(
-        &mut tenant,
-        "CREATE TABLE blog.likes (post_id bigint REFERENCES public.posts); CREATE INDEX ON blog.likes ((1)) WHERE blog.spy(1)",
-    );
+    let sql = "DROP TABLE blog.posts_default; SELECT snowflake_create_partitions('posts', '1 day', 0);
+        CREATE TABLE posts_p20261101 PARTITION OF posts
+            FOR VALUES FROM (snowflake_min_id('2026-11-01 00:00+00')) TO (snowflake_min_id('2026-11-23 00:00+00'))";
+    run(&mut superuser, sql);
+    let sql = "CREATE TABLE blog.likes (post_id bigint REFERENCES public.posts); CREATE INDEX ON blog.likes ((1)) WHERE blog.spy(1)";
+    run(&mut tenant, sql);
     let other = other.replace("posts_default", "likes");
     assert_eq!(dropped(&mut superuser, "'posts', '1 hour'"), format!("failed|public.posts_p20261101|{other}"));
     run(&mut superuser, "DROP INDEX blog.likes_expr_idx");

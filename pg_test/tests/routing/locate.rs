@@ -11,16 +11,15 @@ use std::thread;
 fn nest(client: &mut Client, depth: i32) {
     client.batch_execute("CREATE TABLE t0 (id bigint) PARTITION BY LIST (id)").unwrap();
     // In separate transactions, or their locks would fill the lock table.
-    client
-        .batch_execute(&format!(
-            "DO $$ BEGIN
-                 FOR i IN 1 .. {depth} LOOP
-                     EXECUTE format('CREATE TABLE t%s PARTITION OF t%s DEFAULT PARTITION BY LIST (id)', i, i - 1);
-                     COMMIT;
-                 END LOOP;
-             END $$"
-        ))
-        .unwrap();
+    let sql = format!(
+        "DO $$ BEGIN
+             FOR i IN 1 .. {depth} LOOP
+                 EXECUTE format('CREATE TABLE t%s PARTITION OF t%s DEFAULT PARTITION BY LIST (id)', i, i - 1);
+                 COMMIT;
+             END LOOP;
+         END $$"
+    );
+    client.batch_execute(&sql).unwrap();
     client.batch_execute(&format!("CREATE TABLE leaf PARTITION OF t{depth} DEFAULT")).unwrap();
 }
 
