@@ -88,11 +88,11 @@ impl Driver {
         for file in [format!("{}/{test}.{}", self.tests, self.extension), format!("expected/{test}.out")] {
             fs::copy(input.join(&file), dir.join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         }
-        // What scripts include, from PG_ABS_SRCDIR.
+        // What scripts include or read, from PG_ABS_SRCDIR.
         fs::create_dir(dir.join("data")).expect("a folder can be made");
-        for name in names_in(&input.join("data"), "sql") {
-            let file = format!("data/{name}.sql");
-            fs::copy(input.join(&file), dir.join(&file)).expect("a file can be copied");
+        for file in fs::read_dir(input.join("data")).expect("a folder can be listed") {
+            let file = file.expect("a folder can be listed");
+            fs::copy(file.path(), dir.join("data").join(file.file_name())).expect("a file can be copied");
         }
         installation::chown_to_server_user(dir);
     }

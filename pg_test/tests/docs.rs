@@ -21,6 +21,7 @@ use std::process::Command;
 
 mod buckets;
 mod created_at;
+mod generators;
 mod import;
 mod large_tables;
 mod page;
