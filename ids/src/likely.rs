@@ -44,26 +44,31 @@ pub enum Doubt {
     NotAnId,
 }
 
-/// An ID as a preset reads it.
+/// An ID as a preset or the layout of another generator reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The name of the preset.
+    /// The name of the preset or of the generator.
     pub name: &'static str,
-    /// The preset.
+    /// Its layout.
     pub layout: Layout,
     /// The ID's fields in it. If it is not an ID, those of its low bits.
     pub fields: Fields,
     /// The time, in microseconds since 1970.
     pub unix_us: i64,
-    /// Why it is probably not an ID of the preset.
+    /// Why it is probably not an ID of the layout.
     pub doubt: Option<Doubt>,
 }
 
 impl Reading {
-    fn of(id: i64, name: &'static str, layout: Layout, now_us: i64) -> Self {
+    pub(crate) fn of(id: i64, name: &'static str, layout: Layout, now_us: i64) -> Self {
         let fields = layout.split(id);
         let unix_us = layout.instant_of(fields.tick);
         Reading { name, layout, fields, unix_us, doubt: doubt(id, &layout, now_us) }
+    }
+
+    /// Whether the ID is possible and of the last days.
+    pub(crate) fn is_recent(&self, now_us: i64) -> bool {
+        self.doubt.is_none() && self.unix_us >= now_us.saturating_sub(RECENT_US)
     }
 }
 
@@ -172,8 +177,7 @@ pub fn mismatch(id: i64, layout: &Layout, generated_us: Option<i64>, now_us: i64
     }
     let likely = readings(id, now_us).into_iter().next()?;
     let mismatch = Mismatch { id, layout: *layout, likely };
-    let is_recent = likely.unix_us >= now_us.saturating_sub(RECENT_US);
-    let is_likely = likely.doubt.is_none() && (is_recent || mismatch.is_far_ahead(now_us));
+    let is_likely = likely.is_recent(now_us) || likely.doubt.is_none() && mismatch.is_far_ahead(now_us);
     is_likely.then_some(mismatch)
 }
 
