@@ -81,7 +81,7 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_explain_presets_wrapper';
 
 COMMENT ON FUNCTION snowflake_explain(bigint) IS
-'time, shard and counter bits of an ID in each preset layout, the most likely layout first';
+'time, shard and counter bits of an ID in each preset layout and those of other generators that fit, the most likely layout first';
 
 CREATE FUNCTION snowflake_to_base32(id bigint)
 RETURNS text

@@ -113,7 +113,7 @@ fn snowflake_explain(id: i64, layout: SqlLayout) -> String {
 /// `snowflake_explain(id bigint) → text`
 #[pg_extern(sql = false)]
 fn snowflake_explain_presets(id: i64) -> String {
-    explain::presets(id, statement_start_us())
+    explain::candidates(id, statement_start_us())
 }
 
 /// `snowflake_to_base32(id bigint) → text`

@@ -58,6 +58,7 @@ pub mod base32;
 pub mod excerpt;
 pub mod explain;
 pub mod find;
+pub mod generators;
 pub mod hashing;
 pub mod held;
 pub mod instant;
