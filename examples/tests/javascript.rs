@@ -11,10 +11,11 @@ const MODULE: &str = "../javascript";
 #[test]
 fn the_javascript_module_and_its_types_pass_their_tests() {
     let Some(dir) = with_npm("the JavaScript module", MODULE) else { return };
-    run(command("npm", dir.path()).arg("test"));
+    let data = fs::canonicalize("../pg_test/data/generators.csv").unwrap();
+    run(command("npm", dir.path()).arg("test").env("GENERATORS", data));
     // What a user gets.
     let packed = run(command("npm", dir.path()).args(["pack", "--dry-run", "--json"]));
-    for file in ["snowflake.js", "snowflake.d.ts", "find.js", "find.d.ts", "README.md"] {
+    for file in ["snowflake.js", "snowflake.d.ts", "generators.js", "generators.d.ts", "find.js", "find.d.ts", "README.md"] {
         assert!(packed.contains(&format!("\"{file}\"")), "{file} is not in\n{packed}");
     }
     assert!(!packed.contains("answers"), "{packed}");

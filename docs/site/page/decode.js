@@ -1,6 +1,7 @@
 // The part of the page that takes IDs apart.
 
-import { decode, encode, layout, readings } from '../../../javascript/snowflake.js';
+import { candidates, generators } from '../../../javascript/generators.js';
+import { decode, encode, layout } from '../../../javascript/snowflake.js';
 import { bitsOf, byId, element, scrollingTable, showProblem, snippet, swatch, table } from './dom.js';
 import { idsOf, isRounded, layoutOf, sentence } from './input.js';
 import { codeFor, digits, DOUBTS, timeText } from './texts.js';
@@ -31,6 +32,7 @@ export function show(state, changed) {
       update();
     };
   }
+  byId('generators').replaceChildren(...generators.map(({ name, spec }) => element('option', { value: spec }, name)));
   byId('readings').onchange = (event) => {
     chosen = event.target.value;
     other.value = '';
@@ -51,23 +53,25 @@ function read() {
   shownIds = found;
   byId('decoded').hidden = found.length === 0;
   if (found.length === 0) return;
-  const all = readings(found[0]);
+  const { candidates: all, fits } = candidates(found[0]);
   const likely = all[0].name;
-  const rows = all.map(({ name, doubt, unixUs, shardId, seq }) => {
-    const choice = element('input', { type: 'radio', name: 'preset', value: name, disabled: doubt === 'not an ID' });
+  const rows = all.map(({ name, spec, doubt, unixUs, shardId, seq }) => {
+    const choice = element('input', { type: 'radio', name: 'preset', value: spec ?? name, disabled: doubt === 'not an ID' });
     const label = element('label', {}, choice, element('code', {}, name));
     const cells = doubt === 'not an ID' ? ['–', '–', '–'] : [timeText(unixUs), String(shardId), String(seq)];
-    return [label, ...cells, doubt ? DOUBTS[doubt] : name === likely ? 'the most likely' : ''];
+    return [label, ...cells, doubt ? DOUBTS[doubt] : name === likely && fits ? 'the most likely' : ''];
   });
-  byId('readings').replaceChildren(table(['preset', 'time', 'shard', 'seq', ''], rows));
+  if (!fits) rows.push(['none of these', '', '', '', 'if the ID was generated in the last 90 days']);
+  byId('readings').replaceChildren(table(['layout', 'time', 'shard', 'seq', ''], rows));
   showFields();
 }
 
 /** The first ID in the layout that is chosen, or likely. */
 function showFields() {
   const [id] = shownIds;
-  const [likely] = readings(id);
-  let { layout: of, problem } = layoutOf(chosen || likely.name);
+  const { candidates: [likely], fits } = candidates(id);
+  const likelyLayout = layout(likely.spec ?? likely.name);
+  let { layout: of, problem } = layoutOf(chosen || String(likelyLayout));
   let fields;
   if (of) {
     try {
@@ -79,19 +83,21 @@ function showFields() {
   showProblem('other-problem', chosen ? problem : '', other);
   if (!fields) {
     // The likely one is shown meanwhile, if the ID is one of any preset.
-    of = layout(likely.name);
+    of = likelyLayout;
     if (likely.doubt === 'not an ID') return hideFields();
     fields = decode(id, of);
   }
-  const isLikely = String(of) === likely.name;
+  const isLikely = String(of) === String(likelyLayout);
   for (const row of byId('readings').querySelectorAll('tbody tr')) {
     const choice = row.querySelector('input');
+    if (!choice) continue; // none of these
     choice.checked = choice.value === String(of);
     row.classList.toggle('chosen', choice.checked);
   }
-  const how = !isLikely ? 'As' : likely.doubt ? 'No preset fits well; as' : 'Probably';
+  const how = !isLikely ? 'As' : likely.doubt ? 'No layout fits well; as' : fits ? 'Probably' : 'Possibly';
   byId('decoded-answer').replaceChildren(
     `${how} `,
+    isLikely && likely.spec ? `${likely.name}, ` : '',
     element('code', {}, String(of)),
     ': generated at ',
     element('strong', {}, timeText(fields.unixUs)),

@@ -41,6 +41,12 @@ test('it takes an ID apart, with the likely preset first', async () => {
     assert.match(await read(page, '#decoded-answer'), new RegExp(`^Probably ${preset}: .* by shard 5\\.$`));
     assert.match(await read(page, '#readings tbody tr'), new RegExp(`^${preset}.*the most likely$`));
   }
+  const tsid = ((BigInt(Date.now()) - 1_577_836_800_000n) << 22n) | (683n << 12n) | 2748n;
+  await enter(page, 'ids', String(tsid));
+  assert.match(await read(page, '#decoded-answer'), /^Probably tsid, time:42 shard:10 seq:12 epoch:2020-01-01 unit:1ms: .* by shard 683\.$/);
+  assert.match(await read(page, '#readings tr.chosen'), /^tsid.*the most likely$/);
+  await enter(page, 'ids', '1541815603606036480'); // of Twitter, in 2022
+  assert.match(await read(page, '#readings tbody tr:last-child'), /^none of these/);
   assert.deepEqual(problems, []);
   await page.close();
 });
@@ -96,7 +102,7 @@ test('bad input gets one sentence beside it, and nothing in the console', async 
   assert.equal(await isShown(page, '#decoded'), false);
   assert.equal(await read(page, '#ids-problem'), '');
   await enter(page, 'ids', '9223372036854775807');
-  assert.match(await read(page, '#decoded-answer'), /^No preset fits well/);
+  assert.match(await read(page, '#decoded-answer'), /^No layout fits well/);
   await enter(page, 'ids', '2235219950665000000');
   assert.match(await read(page, '#decoded-answer'), /JavaScript may have rounded this ID/);
   assert.deepEqual(problems, []);
