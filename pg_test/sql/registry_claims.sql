@@ -144,7 +144,7 @@ CREATE EXTENSION pg_snowflake_registry;
 SELECT DISTINCT granted(nonce) FROM generate_series(3, 12) AS nonce;
 
 \echo -- unusual arguments are taken as they are
-SELECT count(*), count(*) FILTER (WHERE granted) FROM claim(ARRAY(SELECT generate_series(0, 8191)), 'db-a', 1, NULL, 1);
+SELECT count(*), count(*) FILTER (WHERE granted) FROM claim(ARRAY(SELECT generate_series(0, 1023)), 'db-a', 1, NULL, 1);
 SELECT shard_id, granted FROM claim('[7:8]={2147483647, 8192}', 'db-a', 1, NULL, 1);
 SELECT granted FROM claim('{9000}', 'd"b'' \; --', 1, NULL, 1);
 SELECT regexp_replace(reason, ' until 20.*', ' until <time>') FROM claim('{9000}', 'db-b', 2, NULL, 2);
