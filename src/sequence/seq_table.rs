@@ -6,12 +6,12 @@ use super::sequence_data::Definition;
 use super::{backend_clock, invalidation, sys};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
-use indexmap::{IndexMap, TryReserveError};
 use pg_snowflake_ids::layout::Packed;
 use pg_snowflake_policies::counter::{Cached, Reading, Request, Run};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::pg_sys;
+use std::collections::{HashMap, TryReserveError};
 use std::ffi::c_char;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
@@ -185,10 +185,12 @@ impl SeqTableData {
 
 /// The sequences that this backend has used: core's `seqhashtab`.
 struct SeqHashTab {
-    /// By OID, in the order of first use. A dense vector of entries with a table of their indexes, instead of the entries as large values
-    /// of the table, and [`OidHasher`]: 520 -> 258 ns of CPU time per ID with 100,000 sequences in the order of their OIDs where no record
-    /// is written, and 194 -> 168 with 1,000.
-    entries: IndexMap<u32, SeqTableData, BuildHasherDefault<OidHasher>>,
+    /// The index of each sequence in `entries`. Small values that refer to a dense vector, instead of the
+    /// entries as large values of the table, and [`OidHasher`]: 520 -> 258 ns of CPU time per ID with 100,000
+    /// sequences in the order of their OIDs where no record is written, and 194 -> 168 with 1,000.
+    indexes: HashMap<u32, u32, BuildHasherDefault<OidHasher>>,
+    /// In the order of first use.
+    entries: Vec<SeqTableData>,
     /// The entry that was used last: core's `last_used_seq`.
     last_used_seq: Option<(pg_sys::Oid, usize)>,
     /// The number of entries at which dropped sequences are searched for. It doubles with the entries, so the search is cheap per
@@ -199,14 +201,18 @@ struct SeqHashTab {
 /// The fewest entries among which dropped sequences are looked for: 200 kB.
 const MIN_DUE: usize = 1024;
 
-static SEQHASHTAB: BackendLocal<SeqHashTab> =
-    BackendLocal::new(SeqHashTab { entries: IndexMap::with_hasher(BuildHasherDefault::new()), last_used_seq: None, due_at: MIN_DUE });
+static SEQHASHTAB: BackendLocal<SeqHashTab> = BackendLocal::new(SeqHashTab {
+    indexes: HashMap::with_hasher(BuildHasherDefault::new()),
+    entries: Vec::new(),
+    last_used_seq: None,
+    due_at: MIN_DUE,
+});
 
 impl SeqHashTab {
     #[inline(always)]
     fn find(&mut self, relid: pg_sys::Oid) -> Option<&mut SeqTableData> {
         let index = self.index_of(relid)?;
-        Some(&mut self.entries[index])
+        self.entries.get_mut(index)
     }
 
     #[inline(always)]
@@ -220,8 +226,10 @@ impl SeqHashTab {
 
     /// Adds an entry, and returns its index.
     fn add(&mut self, relid: pg_sys::Oid) -> Result<usize, TryReserveError> {
-        memory::fallible(|| self.entries.try_reserve(1))?;
-        let (index, _) = self.entries.insert_full(relid.to_u32(), SeqTableData { relid, ..SeqTableData::default() });
+        memory::fallible(|| self.entries.try_reserve(1).and(self.indexes.try_reserve(1)))?;
+        let index = self.entries.len();
+        self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
+        self.indexes.insert(relid.to_u32(), index as u32);
         self.last_used_seq = Some((relid, index));
         Ok(index)
     }
@@ -230,8 +238,12 @@ impl SeqHashTab {
     fn forget(&mut self, relids: &[pg_sys::Oid]) {
         if !relids.is_empty() {
             let mut relids = relids.iter().peekable();
-            self.entries.retain(|_, elm| relids.next_if(|&&relid| relid == elm.relid).is_none());
+            self.entries.retain(|elm| relids.next_if(|&&relid| relid == elm.relid).is_none());
             self.entries.shrink_to(2 * self.entries.len());
+            self.indexes.clear();
+            self.indexes.shrink_to(2 * self.entries.len());
+            let indexes = self.entries.iter().zip(0..);
+            self.indexes.extend(indexes.map(|(elm, index)| (elm.relid.to_u32(), index)));
             self.last_used_seq = None;
         }
         self.due_at = MIN_DUE.max(2 * self.entries.len());
@@ -242,7 +254,7 @@ impl SeqHashTab {
         match self.last_used_seq {
             Some((last_used, index)) if last_used == relid => Some(index),
             _ => {
-                let index = self.entries.get_index_of(&relid.to_u32())?;
+                let index = *self.indexes.get(&relid.to_u32())? as usize;
                 self.last_used_seq = Some((relid, index));
                 Some(index)
             }
@@ -305,7 +317,7 @@ pub fn set_last(relid: pg_sys::Oid, id: i64) {
 /// repeats an ID.
 pub fn reset_sequence_caches() {
     // SAFETY: no entry is in use while a utility command runs.
-    unsafe { SEQHASHTAB.with(|table| table.entries.values_mut().for_each(SeqTableData::reset)) }
+    unsafe { SEQHASHTAB.with(|table| table.entries.iter_mut().for_each(SeqTableData::reset)) }
 }
 
 /// Removes the entries of dropped sequences, if the session has used so many since the last time that looking is worth its cost. Core
@@ -322,7 +334,7 @@ pub unsafe fn forget_dropped_sequences() {
         let changed = SEQHASHTAB.with(|table| {
             let mut relids = Vec::new();
             memory::reserve(&mut relids, table.entries.len());
-            relids.extend(table.entries.values().filter(|elm| may_be_dropped(elm)).map(|elm| elm.relid));
+            relids.extend(table.entries.iter().filter(|elm| may_be_dropped(elm)).map(|elm| elm.relid));
             relids
         });
         let dropped = if changed.is_empty() { changed } else { dropped(changed) };
