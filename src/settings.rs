@@ -5,7 +5,7 @@ mod setting;
 
 use pg_snowflake_policies::messages::server as messages;
 use setting::Unknown;
-pub use setting::{Setting, is_preloading, set_for_this_database, set_for_this_server};
+pub use setting::{Setting, is_preloading};
 
 use crate::postgres::report::{Raise, quoted};
 use pg_snowflake_policies::counter::Policy;

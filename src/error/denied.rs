@@ -1,12 +1,13 @@
 //! The messages of IDs that this server may not generate.
 
+use super::{set_for_this_database, set_for_this_server};
 use crate::denied::{Denied, Origin};
 use crate::distributed;
 use crate::fence::Fence;
 use crate::lease;
 use crate::postgres::memory::with_room;
 use crate::postgres::report::{Report, current_database_name, duration, host_name, quoted, session_user_name};
-use crate::settings::{self, Setting, set_for_this_database, set_for_this_server};
+use crate::settings::{self, Setting};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::fence::hosts;
 use pg_snowflake_policies::fence::list::{InvalidSetting, append, excerpt_of};

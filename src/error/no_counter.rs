@@ -1,10 +1,11 @@
 //! The messages of sequences that return no counter.
 
 use super::denied::with_last_answer;
+use super::set_for_this_database;
 use crate::distributed;
 use crate::postgres::report::{Report, current_user_name, duration, quoted, relation_name, type_name};
 use crate::sequence::{NoCounter, read_clock};
-use crate::settings::{MAX_LEAD_US, Setting, set_for_this_database};
+use crate::settings::{MAX_LEAD_US, Setting};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::held::{Held, instead_of_counter};
 use pg_snowflake_policies::counter::Refusal;

@@ -1,4 +1,4 @@
-//! One setting as the server stores it, whether this session masks the server's value, and the commands that change it.
+//! One setting as the server stores it, and whether this session masks the server's value.
 //!
 //! Until the library is loaded, the server stores values of a setting without knowing who may set it, and where. One of the
 //! session, from `PGOPTIONS`, the database or the role, replaces that of the configuration file. When the setting is defined,
@@ -7,9 +7,7 @@
 //! During a parallel operation, `set_config_option()` would drop every value. So a setting has the flag that allows it then, but only
 //! while it is defined: afterwards, a parallel operation may change it no more than another setting.
 
-use crate::distributed;
-use crate::postgres::report::{current_database_name, quoted, session_user_name};
-use pgrx::pg_sys::GucSource;
+use crate::postgres::report::quoted;
 use pgrx::{GucFlags, pg_sys};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
@@ -255,29 +253,4 @@ fn variable(name: &CStr) -> Option<*mut pg_sys::config_generic> {
         let found = pg_sys::find_option(name.as_ptr(), false, true, level);
         (!found.is_null()).then_some(found)
     }
-}
-
-/// The command that sets a parameter for this database, or for a role whose own value overrides that of the database; for
-/// this node if tables are distributed, since what is set for a database or a role is copied to every node.
-pub fn set_for_this_database(setting: Setting, value: &str) -> String {
-    let (name, database) = (setting.text(), current_database_name());
-    // A value that the session has set does not matter to new sessions.
-    let role = matches!(setting.reset_source(), GucSource::PGC_S_USER | GucSource::PGC_S_DATABASE_USER).then(session_user_name);
-    match (distributed::is_installed(), role) {
-        (false, None) => format!("ALTER DATABASE {database} SET {name} = {value};"),
-        (false, Some(role)) => {
-            format!("ALTER ROLE {role} IN DATABASE {database} SET {name} = {value};")
-        }
-        (true, None) => set_for_this_server(name, value),
-        (true, Some(role)) => format!(
-            "{} On the coordinator, also run: ALTER ROLE {role} RESET {name}; ALTER ROLE {role} IN DATABASE {database} RESET {name};",
-            set_for_this_server(name, value)
-        ),
-    }
-}
-
-/// The command that sets a parameter for this server, and puts it into effect.
-pub fn set_for_this_server(parameter: &str, value: &str) -> String {
-    // A session that has not loaded the library does not know the setting.
-    format!("LOAD 'pg_snowflake'; ALTER SYSTEM SET {parameter} = {value}; SELECT pg_reload_conf();")
 }
