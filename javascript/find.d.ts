@@ -4,21 +4,25 @@ import type { Layout } from './snowflake.js';
 export interface Found {
   /** The layout. */
   layout: Layout;
-  /** The epoch that the times show, in microseconds since 1970. The layout has that of a preset, or midnight, if one is within a minute. */
-  measuredEpochUs: number;
   /** How far the times of the more consistent half of the IDs differ, in microseconds. */
   spreadUs: number;
   /** How far the time of an ID may be from the one that it came with, in microseconds. */
   toleranceUs: number;
-  /** The other units that the times allow. */
-  otherUnits: Layout['unit'][];
-  /** Whether no other division of the low bits explains the IDs as well. */
+  /** The other lengths of a tick that the IDs allow, in microseconds. */
+  otherTicksUs: number[];
+  /** Whether the times are far enough apart, and exact enough, to exclude other lengths that are not named. */
+  isUnitCertain: boolean;
+  /** Whether the IDs prove the division of the low bits, as where the counter has wrapped from its highest value to 0. */
   isDivisionCertain: boolean;
+  /** The other likely layouts if they do not, with their shards. */
+  candidates: { layout: Layout; shards: number[] }[];
   /** Whether the shard changes only where the counter begins again, so that its bits seem to count, too. */
   countsIntoShard: boolean;
   /** The shards, in ascending order. */
   shards: number[];
-  /** Whether the layout is sure enough to convert a column: no other one is possible, and at least nine tenths of the IDs fit. */
+  /** Whether most IDs fit in at least nine tenths of the time that they span. */
+  fitsMostOfTheTime: boolean;
+  /** Whether the IDs allow no other layout, with an epoch as exact as their times. */
   isSure: boolean;
   /** The newest ID that fits. */
   newest: bigint;

@@ -25,6 +25,9 @@ const DAY_US: i64 = 86_400_000_000;
 /// The most elements of an array in the result.
 const SHOWN: usize = 100;
 
+/// The most shards of a layout that a doubt names.
+const SHOWN_OF_A_CANDIDATE: usize = 5;
+
 /// `snowflake_find_layout(table_name regclass, id_column name, created_at_column name) → record`
 ///
 /// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified, and no row is hidden.
@@ -81,7 +84,7 @@ fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
     let now_us = now_us();
     samples.retain(|sample| sample.unix_us <= now_us.saturating_add(DAY_US));
     memory::fallible(|| find::find(samples))
-        .and_then(|found| if found.layout.epoch_ms > now_us / 1_000 { Err(NotFound::NoTime) } else { Ok(found) })
+        .and_then(|found| if found.layout.epoch_ms > now_us / 1_000 { Err(NotFound::OtherLayout) } else { Ok(found) })
 }
 
 /// A row of a table by which a layout can be found.
@@ -199,9 +202,7 @@ fn result(samples: &[Sample], found: &Found, conversion: impl FnOnce(u32) -> Opt
     let newest = samples.iter().rev().find(|sample| found.fits(sample));
     let misfits = || samples.iter().rev().filter(|sample| !found.fits(sample));
     let fitting = samples.len() - misfits().count();
-    let is_sure =
-        found.is_division_certain && !found.counts_into_shard && found.other_units.is_empty() && fitting * 10 >= samples.len() * 9;
-    let conversion = newest.filter(|_| is_sure).and_then(|newest| conversion(found.layout.split(newest.id).shard));
+    let conversion = newest.filter(|_| found.is_sure()).and_then(|newest| conversion(found.layout.split(newest.id).shard));
     let shown_misfits: Vec<i64> = misfits().take(SHOWN).map(|sample| sample.id).collect();
     let shards: Vec<i32> = found.shards.iter().take(SHOWN).map(|&shard| shard as i32).collect();
     NullableResultRow([
@@ -218,15 +219,26 @@ fn result(samples: &[Sample], found: &Found, conversion: impl FnOnce(u32) -> Opt
 /// Why the layout may be another one; `None` if there is no such reason.
 fn doubts(found: &Found) -> Option<String> {
     let mut doubts = Vec::new();
-    if !found.other_units.is_empty() {
-        let units: Vec<&str> = found.other_units.iter().map(|unit| unit.name()).collect();
-        doubts.push(format!("The unit may also be {}: the times are too close together, or too inexact.", units.join(" or ")));
+    if !found.other_ticks_us.is_empty() || !found.is_unit_certain {
+        let ticks: Vec<String> = found.other_ticks_us.iter().map(|&us| tick_text(us)).collect();
+        let ticks = if ticks.is_empty() { "longer or shorter".to_owned() } else { ticks.join(" or ") };
+        doubts.push(format!(
+            "A tick may also last {ticks}: the generator has such ticks, or the times are too close together, too inexact, or too regular."
+        ));
     }
     if !found.is_division_certain {
-        doubts.push(
-            "The rows do not show where the counter ends and the shard begins: the counter has not begun again, always does, or has no order."
-                .to_owned(),
-        );
+        let first = std::iter::once((found.layout, &found.shards));
+        let candidates = first.chain(found.candidates.iter().map(|(layout, shards)| (*layout, shards))).map(|(layout, shards)| {
+            let rate = layout.seqs() * 1_000_000 / layout.tick_us();
+            let numbers: Vec<String> = shards.iter().take(SHOWN_OF_A_CANDIDATE).map(u32::to_string).collect();
+            let more = if shards.len() > SHOWN_OF_A_CANDIDATE { ", …" } else { "" };
+            format!("{layout} (shards {}{more}; {rate} IDs per second)", numbers.join(", "))
+        });
+        doubts.push(format!(
+            "The rows do not show where the counter ends and the shard begins, as the counter has not wrapped from its highest value to 0. \
+             The layout may be {}.",
+            candidates.collect::<Vec<_>>().join(", or ")
+        ));
     }
     if found.counts_into_shard {
         doubts.push(
@@ -235,10 +247,25 @@ fn doubts(found: &Found) -> Option<String> {
                 .to_owned(),
         );
     }
+    if !found.fits_most_of_the_time {
+        doubts.push("In more than a tenth of the time, most IDs do not fit.".to_owned());
+    }
+    if found.layout.shard_bits == 0 {
+        doubts.push("The layout has no shard: only one server may generate its IDs.".to_owned());
+    }
     if found.spread_us > 1_000_000 {
         doubts.push(format!("The epoch is exact to about {}, as the times of the rows are.", duration(found.spread_us)));
     }
     (!doubts.is_empty()).then(|| doubts.join(" "))
+}
+
+/// The length of a tick, as the units of layouts are written.
+fn tick_text(us: i64) -> String {
+    match us {
+        _ if us % 1_000_000 == 0 => format!("{}s", us / 1_000_000),
+        _ if us % 1_000 == 0 => format!("{}ms", us / 1_000),
+        _ => format!("{us}us"),
+    }
 }
 
 /// No layout was found.
@@ -248,6 +275,7 @@ fn not_found(reason: NotFound, ids: &str) -> ! {
         NotFound::TooFew => messages::too_few_ids(MIN_SAMPLES),
         NotFound::SameTime => messages::same_time(),
         NotFound::NoTime => messages::not_rising(),
+        NotFound::OtherLayout => messages::other_ticks(),
         NotFound::Serial => messages::consecutive(),
         NotFound::OutOfMemory => memory::out_of_memory(0),
     };

@@ -62,7 +62,7 @@ test('the layouts of ten copies of Instagram’s function are found', () => {
     const name = JSON.stringify(parameters);
     assert.equal(found.layout.spec.split(' epoch')[0], fields, name);
     assert.ok(Math.abs(found.layout.epochMs - parameters.epochMs) < 2_000, `${name} ${found.layout}`);
-    assert.deepEqual([found.isDivisionCertain, found.countsIntoShard, found.otherUnits], [true, false, []], name);
+    assert.deepEqual([found.isDivisionCertain, found.countsIntoShard, found.otherTicksUs], [true, false, []], name);
     assert.deepEqual(found.shards, shards ?? (parameters.shardShift === undefined ? [0] : [5]), name);
     assert.ok(found.misfits.length > count / 20 && found.misfits.length < count / 9, `${found.misfits.length} of ${count}`);
   }

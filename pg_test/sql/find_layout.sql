@@ -10,7 +10,7 @@ CREATE FUNCTION times(rows int, days int, OUT n int, OUT us bigint, OUT created_
 LANGUAGE sql AS $$
     SELECT n, us, 'epoch'::timestamptz + interval '1 us' *
         (us + CASE WHEN n % 10 = 0 THEN part(n, 7) * 10 * 86400e6 ELSE (part(n, 11) - 0.5) * 4e6 END)::bigint
-    FROM (SELECT n, 1767225600000000 + (86400e6 * $2 * (n + part(n, 13)) / $1)::bigint AS us FROM generate_series(1, $1) AS n) AS clock
+    FROM (SELECT n, 1767225600000000 + (86400e6 * $2 * (n + part(n::bigint * n, 13)) / $1)::bigint AS us FROM generate_series(1, $1) AS n) AS clock
 $$;
 
 -- 3,000 rows of each, in the middle of which the counter begins again.
@@ -48,6 +48,17 @@ UNION ALL
 SELECT '17 ten rows of the original', ((us / 1000 - 1314220021721) << 23) | (5 << 10) | (part(n, 31) * 1023)::int, created_at
 FROM times(3000, 100) WHERE n % 300 = 7;
 
+-- Counters that begin at 5 in each millisecond, and ticks of a length that no layout has.
+INSERT INTO copied
+SELECT '18 from 5 in each tick, 8 and 8 bits', ((us / 1000 - 1582136402000) << 16) | (3 << 8) | (5 + id), 'epoch'::timestamptz + interval '1 us' * us
+FROM times(100, 10), generate_series(0, n % 5) AS id
+UNION ALL
+SELECT format('19 ticks of %s ms', ms), ((us / 1000 - 1420070400000) / ms << 22) | (5 << 12) | ((4000 + n) & 4095), 'epoch'::timestamptz + interval '1 us' * us
+FROM times(1000, 100), unnest('{2,5,50,500}'::int[]) AS ms
+UNION ALL
+SELECT '20 an epoch of seconds, exact clocks', (us / 1000000 - 1605024000 << 21) | (5 << 16) | ((65000 + n) & 65535), 'epoch'::timestamptz + interval '1 us' * us
+FROM times(1000, 100);
+
 -- The tables above are also read by a test of the JavaScript module, which runs this script up to the next one.
 CREATE TABLE rows (id bigint PRIMARY KEY, created_at timestamptz);
 CREATE FUNCTION found(copy text, OUT layout snowflake_layout, OUT compared int, OUT fitting_percent int, OUT shards int[], OUT doubt text)
@@ -79,6 +90,14 @@ FROM (SELECT n, ((us / 1000 - 1495331934000) << 23) | (2 << 10) | (n % 1024) AS 
 SELECT layout, compared, fitting, shards, doubt, (SELECT array_agg(id & 1023) FROM unnest(misfits) AS id) AS seq_of_misfits, conversion
 FROM snowflake_find_layout('rows', 'id', 'created_at') \g (tuples_only=off)
 
+\echo -- a busy minute does not hide a year of rows that do not fit
+SELECT layout, fitting, compared, doubt
+FROM (SELECT array_agg(id) AS ids, array_agg(CASE WHEN n <= 500 THEN created_at - n % 97 * interval '10 min' ELSE created_at END) AS times
+      FROM (SELECT n, ((us / 1000 - 1495331934000) << 23) | (2 << 10) | (n % 1024) AS id, 'epoch'::timestamptz + interval '1 us' * us AS created_at
+            FROM (SELECT n, 1735689600000000 + CASE WHEN n <= 500 THEN (n + part(n::bigint * n, 13)) * 60000000000 ELSE 30100000000000 + n * 17001 END::bigint AS us
+                  FROM generate_series(1, 20000) AS n) AS clock) AS t) AS rows,
+    LATERAL snowflake_find_layout(ids, times) \g (tuples_only=off)
+
 \echo -- what cannot be converted: a materialized view, a partition, a child, a generated column
 CREATE MATERIALIZED VIEW seen AS SELECT id, created_at FROM rows;
 CREATE TABLE parent (LIKE rows) PARTITION BY HASH (id);
@@ -99,10 +118,12 @@ INSERT INTO rows SELECT snowflake_encode(at, 5, n % 1024, 'instagram'), at
 FROM (SELECT n, '2026-01-01 00:00+00'::timestamptz + n * interval '20 ms' AS at FROM generate_series(1, 3000) AS n) AS t;
 SELECT layout, doubt, conversion FROM snowflake_find_layout('rows', 'id', 'created_at') \g (tuples_only=off)
 \echo -- errors
+ALTER TABLE generated ADD float float8;
 SELECT error_of('SELECT * FROM ' || call) FROM unnest(ARRAY[
     $$snowflake_find_layout('rows', 'id', 'nothing')$$,
     $$snowflake_find_layout('copied', 'copy', 'created_at')$$,
     $$snowflake_find_layout('rows', 'id', 'id')$$,
+    $$snowflake_find_layout('generated', 'float', 'created_at')$$,
     $$snowflake_find_layout('snowflake_layouts', 'name', 'epoch')$$,
     $$snowflake_find_layout('nothing', 'id', 'created_at')$$,
     $$snowflake_find_layout(0, 'id', 'created_at')$$,
@@ -113,4 +134,8 @@ SELECT error_of('SELECT * FROM ' || call) FROM unnest(ARRAY[
     $$snowflake_find_layout(array_fill(1::bigint, '{201001}'), array_fill(now(), '{201001}'))$$]) AS call;
 TRUNCATE rows;
 INSERT INTO rows SELECT (part(n, 17) * 9e18)::bigint, '2026-01-01Z'::timestamptz + n * interval '1 hour' FROM generate_series(1, 1000) AS n;
+SELECT * FROM snowflake_find_layout('rows', 'id', 'created_at');
+\echo -- ticks of a minute
+TRUNCATE rows;
+INSERT INTO rows SELECT (us / 60000000 << 22) | (n & 4095), created_at FROM times(1000, 100) ON CONFLICT DO NOTHING;
 SELECT * FROM snowflake_find_layout('rows', 'id', 'created_at');

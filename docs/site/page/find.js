@@ -28,9 +28,9 @@ export function show(state, changed, use) {
 function exampleRows() {
   const [epoch, first] = [1_495_331_934_000n, 1_767_225_600_000n];
   return Array.from({ length: 24 }, (_, n) => {
-    const ms = first + BigInt(n) * 3_723_500n;
+    const ms = first + BigInt(n) * 3_723_501n;
     const id = ((ms - epoch) << 23n) | (3n << 11n) | ((2040n + BigInt(n)) % 2048n);
-    return `${id}, ${timeText((n === 7 ? ms + 86_400_000n : ms) * 1_000n).replace(' UTC', '+00')}`;
+    return `${id}, ${timeText((n === 15 ? ms + 86_400_000n : ms) * 1_000n).replace(' UTC', '+00')}`;
   }).join('\n');
 }
 

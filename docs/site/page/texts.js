@@ -117,19 +117,38 @@ export function tableOf(layout) {
 }
 
 /** Why a found layout may be another one, in the words of `snowflake_find_layout`. */
-export function doubtsOf({ otherUnits, isDivisionCertain, countsIntoShard, spreadUs }) {
+export function doubtsOf(found) {
+  const { layout, shards, otherTicksUs, candidates, spreadUs } = found;
   const doubts = [];
-  if (otherUnits.length > 0) doubts.push(`The unit may also be ${otherUnits.join(' or ')}: the times are too close together, or too inexact.`);
-  if (!isDivisionCertain) {
-    doubts.push('The rows do not show where the counter ends and the shard begins: the counter has not begun again, always does, or has no order.');
+  if (otherTicksUs.length > 0 || !found.isUnitCertain) {
+    const ticks = otherTicksUs.map(tickText).join(' or ') || 'longer or shorter';
+    doubts.push(`A tick may also last ${ticks}: the generator has such ticks, or the times are too close together, too inexact, or too regular.`);
   }
-  if (countsIntoShard) {
+  if (!found.isDivisionCertain) {
+    const likely = [{ layout, shards }, ...candidates].map(({ layout, shards }) => {
+      const numbers = `${shards.slice(0, 5).join(', ')}${shards.length > 5 ? ', …' : ''}`;
+      return `${layout} (shards ${numbers}; ${info(layout).idsPerSecond} IDs per second)`;
+    });
+    doubts.push(
+      'The rows do not show where the counter ends and the shard begins, as the counter has not wrapped from its highest value to 0. ' +
+        `The layout may be ${likely.join(', or ')}.`,
+    );
+  }
+  if (found.countsIntoShard) {
     doubts.push(
       'The shard changes when the counter begins again: the counter has no modulo, or a larger one, and the bits of the shard are not only its.',
     );
   }
+  if (!found.fitsMostOfTheTime) doubts.push('In more than a tenth of the time, most IDs do not fit.');
+  if (layout.shardBits === 0) doubts.push('The layout has no shard: only one server may generate its IDs.');
   if (spreadUs > 1_000_000) doubts.push(`The epoch is exact to about ${count(Math.ceil(spreadUs / 1_000_000))} s, as the times of the rows are.`);
   return doubts;
+}
+
+/** The length of a tick, as the units of layouts are written. */
+function tickText(us) {
+  if (us % 1_000_000 === 0) return `${us / 1_000_000}s`;
+  return us % 1_000 === 0 ? `${us / 1_000}ms` : `${us}us`;
 }
 
 /** The statement that converts a column whose IDs have a layout. */

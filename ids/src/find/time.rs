@@ -1,0 +1,199 @@
+//! The time in the IDs: the width of the low bits, the unit and the epoch.
+
+use super::{CLOCK_ERROR_US, NotFound, Sample};
+use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_TIME_BITS, ShardPlace, Unit};
+use crate::presets::PRESETS;
+
+/// The most samples whose times are compared, and how many of them are spread over the time that the IDs span.
+const TIME_SAMPLES: usize = 400;
+const OF_SLICES: usize = 300;
+
+/// The narrowest and the widest low bits that are tried.
+const LOW_BITS: std::ops::RangeInclusive<u8> = 8..=48;
+
+/// A time is in an ID if it explains all but this part of the rows' differences.
+const UNEXPLAINED: i64 = 10;
+
+/// The same, of a span in which [`CLOCK_ERROR_US`] is less than that. A wrong unit leaves at least 2.3 %.
+const UNEXPLAINED_OF_LONG: i64 = 100;
+
+/// The same, for a unit that is certain.
+const UNEXPLAINED_IF_CERTAIN: i64 = 200;
+
+/// A unit is uncertain if the differences are spread over less than this many times as much as with the best.
+const UNCERTAIN: i64 = 3;
+
+/// If the clocks are not exact, the epoch of a preset or at midnight is taken for the true one within ten times their error, at least
+/// and at most these distances.
+const LEAST_SNAP_US: i64 = 1_000_000;
+const MOST_SNAP_US: i64 = 60_000_000;
+
+const DAY_US: i64 = 86_400_000_000;
+
+/// What is above the low bits.
+pub struct Time {
+    pub low_bits: u8,
+    pub unit: Unit,
+    pub epoch_ms: i64,
+    pub spread_us: i64,
+    /// Whether all rows have the time of their ID, within its tick.
+    pub is_exact: bool,
+    pub other_units: Vec<Unit>,
+    pub is_unit_certain: bool,
+    /// The preset with these low bits, unit and epoch.
+    pub preset: Option<Layout>,
+}
+
+impl Time {
+    pub fn find(samples: &[Sample]) -> Result<Self, NotFound> {
+        let few = few_of(samples);
+        let span_us = middle(few.iter().map(|sample| sample.unix_us).collect());
+        if span_us == 0 {
+            return Err(NotFound::SameTime);
+        }
+        let id_span = middle(few.iter().map(|sample| sample.id).collect());
+        let mut readings: Vec<(i64, u8, Unit)> = Vec::new();
+        for low_bits in LOW_BITS {
+            for (unit, _) in Unit::ALL {
+                let us = (id_span >> low_bits).saturating_mul(unit.us());
+                if us / 2 <= span_us && us >= span_us / 2 {
+                    let epochs = few.iter().map(|sample| epoch_of(sample, low_bits, unit.us()));
+                    readings.push((middle(epochs.collect()), low_bits, unit));
+                }
+            }
+        }
+        // The error of clocks can be a large part of a short span, but not of a long one.
+        let most_us = (span_us / UNEXPLAINED).min(CLOCK_ERROR_US.max(span_us / UNEXPLAINED_OF_LONG));
+        let rising = few.windows(2).filter(|pair| pair[0].unix_us <= pair[1].unix_us).count();
+        let none = if rising * 10 > few.len() * 8 { NotFound::OtherLayout } else { NotFound::NoTime };
+        let best = readings.iter().map(|(spread, ..)| *spread).min().filter(|best| *best <= most_us).ok_or(none)?;
+        // Times are rounded to a tick.
+        let is_possible =
+            |&&(spread, _, unit): &&(i64, u8, Unit)| spread <= best.saturating_mul(UNCERTAIN).max(unit.us()) && spread <= most_us;
+        let mut possible = Vec::new();
+        for &(spread, low_bits, unit) in readings.iter().filter(is_possible) {
+            let mut time = Time::of(samples, low_bits, unit)?;
+            time.is_unit_certain = spread <= span_us / UNEXPLAINED_IF_CERTAIN;
+            possible.push(time);
+        }
+        possible.retain(|time| (0..EPOCH_MS_LIMIT).contains(&time.epoch_ms));
+        let units: Vec<Unit> = possible.iter().map(|time| time.unit).collect();
+        let rank = |time: &Self| (time.preset.is_none(), time.unit != Unit::Ms1, time.spread_us);
+        let mut time = possible.into_iter().min_by_key(rank).ok_or(none)?;
+        time.other_units = units.into_iter().filter(|unit| *unit != time.unit).collect();
+        Ok(time)
+    }
+
+    fn of(samples: &[Sample], low_bits: u8, unit: Unit) -> Result<Self, NotFound> {
+        let epoch = Epoch::of(samples, low_bits, unit.us())?;
+        let snap_us = if epoch.is_exact { 0 } else { epoch.spread_us.saturating_mul(10).clamp(LEAST_SNAP_US, MOST_SNAP_US) };
+        let preset = PRESETS.iter().map(|&(_, preset)| preset).find(|preset| {
+            let epoch_us = preset.epoch_ms * 1_000;
+            preset.low_bits() == low_bits
+                && preset.unit == unit
+                && (epoch.from_us.saturating_sub(snap_us)..=epoch.to_us.saturating_add(snap_us)).contains(&epoch_us)
+        });
+        let round = |length_us: i64| epoch.measured_us.saturating_add(length_us / 2).div_euclid(length_us).saturating_mul(length_us);
+        let midnight_us = round(DAY_US);
+        let is_midnight = midnight_us.abs_diff(epoch.measured_us) <= snap_us as u64;
+        let even_us = [60_000_000, 1_000_000, 1_000].map(round).into_iter().find(|us| (epoch.from_us..=epoch.to_us).contains(us));
+        let epoch_us = if is_midnight { midnight_us } else { even_us.unwrap_or(epoch.measured_us) };
+        Ok(Time {
+            low_bits,
+            unit,
+            epoch_ms: preset.map_or(epoch_us.div_euclid(1_000), |preset| preset.epoch_ms),
+            spread_us: epoch.spread_us,
+            is_exact: epoch.is_exact,
+            other_units: Vec::new(),
+            is_unit_certain: false,
+            preset,
+        })
+    }
+
+    pub fn layout(&self, shard_place: ShardPlace, shard_bits: u8, seq_bits: u8) -> Layout {
+        let preset =
+            self.preset.filter(|preset| (preset.shard_place, preset.shard_bits, preset.seq_bits) == (shard_place, shard_bits, seq_bits));
+        preset.unwrap_or(Layout {
+            time_bits: (64 - self.low_bits).min(MAX_TIME_BITS),
+            shard_bits,
+            seq_bits,
+            shard_place,
+            unit: self.unit,
+            epoch_ms: self.epoch_ms,
+        })
+    }
+}
+
+/// When the first tick began, by the rows.
+pub struct Epoch {
+    /// The interval in which it is.
+    pub from_us: i64,
+    pub to_us: i64,
+    pub measured_us: i64,
+    pub spread_us: i64,
+    pub is_exact: bool,
+}
+
+impl Epoch {
+    pub fn of(samples: &[Sample], low_bits: u8, tick_us: i64) -> Result<Self, NotFound> {
+        let mut epochs = Vec::new();
+        epochs.try_reserve(samples.len())?;
+        epochs.extend(samples.iter().map(|sample| epoch_of(sample, low_bits, tick_us)));
+        epochs.sort_unstable();
+        // The shortest interval with half of the rows: late rows and wrong clocks are outside. The others are within a tick of both ends.
+        let half = epochs.len() / 2;
+        let reach = |window: &&[i64]| window[half].saturating_sub(window[0]);
+        let narrowest = epochs.windows(half + 1).min_by_key(reach).expect("more than half of the rows");
+        let least_us = narrowest[half].saturating_sub(tick_us).min(narrowest[0]);
+        let most_us = narrowest[0].saturating_add(tick_us).max(narrowest[half]);
+        let first = epochs.partition_point(|&epoch| epoch < least_us);
+        let last = epochs.partition_point(|&epoch| epoch <= most_us) - 1;
+        let (low, high) = (epochs[first], epochs[last]);
+        let has_most = (last - first + 1) * 4 >= epochs.len() * 3;
+        let is_exact = has_most && high.saturating_sub(low) <= tick_us;
+        let end = high.saturating_sub(tick_us);
+        // The rows are as many ticks after the epoch as their IDs say, and up to a tick more.
+        let beyond = if has_most { 0 } else { high.saturating_sub(low) };
+        Ok(Epoch {
+            from_us: low.min(end).saturating_sub(beyond),
+            to_us: low.max(end).saturating_add(beyond),
+            measured_us: if is_exact { low } else { low.saturating_add(end.saturating_sub(low) / 2) },
+            spread_us: reach(&narrowest),
+            is_exact,
+        })
+    }
+}
+
+/// At most [`TIME_SAMPLES`] of the samples. Most are spread over the time, as one busy minute might have most of the rows; the others over
+/// the rows, as one ID from elsewhere might be far from all others. They are picked by multiples of the golden ratio: every tenth row, say,
+/// might be a late one.
+fn few_of(samples: &[Sample]) -> Vec<Sample> {
+    if samples.len() <= TIME_SAMPLES {
+        return samples.to_vec();
+    }
+    let first = samples[0].id;
+    let length = (samples[samples.len() - 1].id - first) / OF_SLICES as i64 + 1;
+    let slice_of = |sample: &Sample| (sample.id - first) / length;
+    let pick = |from: &[Sample], n: usize| {
+        let part = (n as u32).wrapping_mul(0x9E37_79B9);
+        from[((u64::from(part) * from.len() as u64) >> 32) as usize]
+    };
+    let slices = samples.chunk_by(|one, next| slice_of(one) == slice_of(next));
+    let mut few: Vec<Sample> = slices.enumerate().map(|(n, slice)| pick(slice, n)).collect();
+    few.extend((few.len()..TIME_SAMPLES).map(|n| pick(samples, n)));
+    few.sort_unstable_by_key(|sample| sample.id);
+    few
+}
+
+/// The epoch by a row.
+pub fn epoch_of(sample: &Sample, low_bits: u8, tick_us: i64) -> i64 {
+    sample.unix_us.saturating_sub((sample.id >> low_bits).saturating_mul(tick_us))
+}
+
+/// How far the middle half of the values reaches; of fewer than eight, all.
+fn middle(mut values: Vec<i64>) -> i64 {
+    let last = values.len() - 1;
+    let quarter = if values.len() < 8 { 0 } else { values.len() / 4 };
+    let high = *values.select_nth_unstable(last - quarter).1;
+    high.saturating_sub(*values.select_nth_unstable(quarter).1)
+}
