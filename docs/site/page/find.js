@@ -56,7 +56,7 @@ function read(use) {
   byId('found-bits').replaceChildren(...bitsOf(layout));
   const doubts = doubtsOf(found);
   byId('doubts').replaceChildren(
-    ...(doubts.length > 0 ? doubts : ['No other layout explains the rows as well.']).map((text) => element('li', { className: doubts.length > 0 ? 'bad' : 'good' }, text)),
+    ...(doubts.length > 0 ? doubts : ['The rows allow no other layout.']).map((text) => element('li', { className: doubts.length > 0 ? 'bad' : 'good' }, text)),
   );
   byId('misfits').replaceChildren(...misfitsOf(misfits, layout));
   byId('use-found').onclick = () => use(String(newest), String(layout));
