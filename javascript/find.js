@@ -311,7 +311,10 @@ function seenOf(ids, division, mostShards) {
   const mayBeCached = pairs * 4 >= shards.length * 3 && (pairs > 2 || seqBits < LARGE_CACHE_BITS);
   // Above a shard, the counter ends where the time begins.
   const isBelowTime = place === 'lowest' && shards.length === 1 && seen.counts();
-  const isShown = isBelowTime || (seqBits >= LEAST_SEQ_BITS && !countsOn && !mayBeCached && seen.hasWrapped(carries));
+  // As many sessions may each have taken some values, so that the counter's lower bits seem to be the shard.
+  const hasFew = place === 'lowest' && seen.landings < LEAST_STEPS;
+  const canWrap = seqBits >= LEAST_SEQ_BITS && !countsOn && !mayBeCached && !hasFew;
+  const isShown = isBelowTime || (canWrap && seen.hasWrapped(carries));
   const { landings, tickChanges, ones, steps, ticks, nextLandings } = seen;
   const isSteady = landings * 2 >= ticks && most(nextLandings, landings);
   return { shards, countsOn, isStrict: most(ones, landings + steps), isSteady, landings, tickChanges, goesOn: seen.goesOn(), isShown };

@@ -152,7 +152,10 @@ impl Division {
         let may_be_cached = pairs * 4 >= of_shards.len() * 3 && (pairs > 2 || layout.seq_bits < LARGE_CACHE_BITS);
         // Above a shard, the counter ends where the time begins.
         let is_below_time = layout.shard_place == ShardPlace::Lowest && of_shards.len() == 1 && seen.counts();
-        let is_shown = is_below_time || layout.seq_bits >= LEAST_SEQ_BITS && !counts_on && !may_be_cached && seen.has_wrapped(carries);
+        // As many sessions may each have taken some values, so that the counter's lower bits seem to be the shard.
+        let has_few = layout.shard_place == ShardPlace::Lowest && seen.landings < LEAST_STEPS;
+        let can_wrap = layout.seq_bits >= LEAST_SEQ_BITS && !counts_on && !may_be_cached && !has_few;
+        let is_shown = is_below_time || can_wrap && seen.has_wrapped(carries);
         let is_strict = most(seen.ones, seen.landings + seen.steps);
         let is_steady = seen.landings * 2 >= seen.ticks && most(seen.next_landings, seen.landings);
         let goes_on = seen.goes_on();
