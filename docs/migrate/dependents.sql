@@ -103,8 +103,7 @@ WITH key AS (
     FROM pg_rewrite AS r JOIN used_by ON classid = 'pg_rewrite'::regclass AND r.oid = objid WHERE rulename = '_RETURN'
     UNION ALL SELECT '4 first', 1, pg_describe_object(classid, objid, objsubid), '-- Drop it here, and create it again at the end of step 4.'
     FROM used_by WHERE classid::regclass <> ALL ('{pg_attrdef,pg_class,pg_constraint,pg_policy,pg_proc,pg_publication_rel,pg_rewrite,pg_statistic_ext,pg_trigger}'::regclass[])
-    UNION ALL SELECT '4 first', 0, 'locks', CASE WHEN count(*) > 1 THEN format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE; ', string_agg(name, ', ' ORDER BY n, name)) ELSE '' END
-            || format('LOCK TABLE %s;', string_agg(name, ', ' ORDER BY n, name))
+    UNION ALL SELECT '4 first', 0, 'locks', format('LOCK TABLE %s;', string_agg(name, ', ' ORDER BY n, name))
     FROM (SELECT tab, 1 FROM key UNION SELECT confrelid::regclass::text, 0 FROM constraints, key WHERE contype = 'f' AND confrelid <> attrelid
         UNION SELECT on_table, 2 FROM constraints, key WHERE contype = 'f' AND conrelid <> attrelid) AS l (name, n)
     UNION ALL SELECT '4 first', 2 + position(contype::text IN 'fpu'), title, alter || dropping || ';' FROM constraints WHERE contype IN ('f', 'p', 'u')

@@ -177,14 +177,15 @@ fn assert_same_beginnings(client: &mut Client, (name, _, _, _, shard_bits, seq_b
                 run(client, "DROP SEQUENCE q");
                 seqs
             });
-            assert_eq!([&managed, &batch], [&native; 2], "{name}: {before}; shard {shard}");
             let first = match begins_at {
                 Start(value) => value + shard * 617,
                 Next(value) => value,
             };
             let [first, second] = [first, first + 1].map(|seq| seq % (1 << seq_bits));
             let both = format!("{first},{second}");
-            assert_eq!(managed, both, "{name}: {before}; shard {shard}");
+            assert_eq!([&managed, &batch], [&both; 2], "{name}: {before}; shard {shard}");
+            // A lost message of the server's other databases discards what a session of the extension has cached.
+            assert!(native == both || before.contains("CACHE"), "{name}: {before}; shard {shard}: {native}");
         }
     }
 }

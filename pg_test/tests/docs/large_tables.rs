@@ -516,6 +516,25 @@ fn id_of(client: &mut Client, sql: &str) -> i64 {
     row.expect("a row").parse().expect("an ID")
 }
 
+/// PostgreSQL reports a deadlock at once to a client in the way of a step that has a weaker lock of the same table.
+#[test]
+fn a_client_that_has_locked_a_row_goes_on_while_step_4_waits_for_its_locks() {
+    let (database, mut client) = database();
+    run(
+        &mut client,
+        "CREATE TABLE events (id serial PRIMARY KEY); CREATE TABLE comments (event_id int REFERENCES events); INSERT INTO events VALUES (1)",
+    );
+    let first = of_step(&list(&|sql| database.psql(sql), "public.events", "id"), "4 first");
+    let locks = first.lines().find(|line| line.starts_with("LOCK TABLE")).expect("the step locks the tables");
+    run(&mut client, "BEGIN; SELECT FROM events FOR UPDATE");
+    scope(|scope| {
+        scope.spawn(|| run(&mut database.connect(), &format!("BEGIN; {locks} COMMIT")));
+        let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'events'::regclass)";
+        wait_for(&mut database.connect(), waits, "the step waits");
+        run(&mut client, "UPDATE events SET id = 2; COMMIT");
+    });
+}
+
 /// A key that changes is missing. The triggers of the table sort before and after most names, and one sets the key.
 #[test]
 fn clients_lose_no_row_and_no_reference_during_the_steps() {
