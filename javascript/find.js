@@ -14,12 +14,12 @@ const [LEAST_LOW_BITS, MOST_LOW_BITS] = [8, 48];
 const MAX_TIME_BITS = 48;
 const MAX_OTHER_BITS = 31;
 const CLOCK_ERROR_US = 10_000_000;
-const [LEAST_SNAP_US, MOST_SNAP_US] = [1_000_000, 60_000_000];
+const [MOST_SNAP_US, MOST_SPREAD_US] = [60_000_000, 60_000_000];
 const EVEN_US = [60_000_000, 1_000_000, 1_000];
 const DAY_US = 86_400_000_000;
 const LIKELY = 3;
 const [ROWS_OF_A_SHARD, ROWS_OF_A_SHARD_OF_A_PRESET] = [16, 2];
-const LEAST_SEQ_BITS = 4;
+const LEAST_SEQ_BITS = 7;
 const LEAST_STEPS = 32;
 const LARGE_CACHE_BITS = 8;
 const OTHER_LAYOUT = 'The IDs rise with the times of their rows, but no layout has ticks of this length, or this epoch.';
@@ -58,7 +58,7 @@ export function find(samples) {
     countsIntoShard: division.countsOn,
     shards: division.shards,
     fitsMostOfTheTime,
-    isSure: isCertain && !division.countsOn && time.isUnitCertain && otherTicksUs.length === 0 && fitsMostOfTheTime,
+    isSure: isCertain && !division.countsOn && time.isUnitCertain && otherTicksUs.length === 0 && fitsMostOfTheTime && time.spreadUs <= MOST_SPREAD_US,
     newest: ids.at(-1),
     misfits: sorted.filter((sample) => !isNear(sample)),
   };
@@ -120,8 +120,10 @@ function otherTicks(sorted, ids, time, division) {
     flips += Number((changed >> (shift - 1n)) & 1n);
   }
   const halfUs = time.unitUs / 2;
-  const isHalf = () => !time.isExact || epochsOf(sorted, time.lowBits - 1, halfUs).isExact;
-  if (flips * 8 >= ticks && !division.isSteady && isHalf()) others.push(halfUs);
+  const isHalf = time.isExact && epochsOf(sorted, time.lowBits - 1, halfUs).isExact;
+  // Times of whole ticks say nothing about a half.
+  const areBetween = () => sorted.some(([, unixUs]) => unixUs % time.unitUs !== 0);
+  if ((flips * 8 >= ticks && !division.isSteady && (!time.isExact || isHalf)) || (isHalf && areBetween())) others.push(halfUs);
   return others;
 }
 
@@ -165,7 +167,7 @@ function timeOf(samples) {
 
 function withEpoch(samples, { lowBits, unit, unitUs }) {
   const { fromUs, toUs, measuredUs, spreadUs, isExact } = epochsOf(samples, lowBits, unitUs);
-  const snapUs = isExact ? 0 : Math.min(Math.max(spreadUs * 10, LEAST_SNAP_US), MOST_SNAP_US);
+  const snapUs = isExact ? 0 : Math.min(spreadUs * 10, MOST_SNAP_US);
   const isIn = (us, byUs) => fromUs - byUs <= us && us <= toUs + byUs;
   const preset = Object.values(presets).find((of) => lowBitsOf(of) === lowBits && of.unit === unit && isIn(of.epochMs * 1_000, snapUs));
   const round = (us) => Math.floor((measuredUs + us / 2) / us) * us;
@@ -233,7 +235,7 @@ function divide(ids, time) {
       const division = { place, shardBits, seqBits: time.lowBits - shardBits };
       if (shardBits > MAX_OTHER_BITS || division.seqBits > MAX_OTHER_BITS) continue;
       const rows = isOf(time.preset, division) ? ROWS_OF_A_SHARD_OF_A_PRESET : ROWS_OF_A_SHARD;
-      const seen = seenOf(halves, division, Math.max(Math.trunc(ids.length / rows), 1));
+      const seen = seenOf(halves, division, Math.max(Math.trunc(ids.length / rows), 1), isOf(time.preset, division));
       if (seen) divisions.push({ ...division, ...seen });
     }
   }
@@ -282,19 +284,18 @@ function likelyOf(ids, { lowBits, unit, preset }) {
 }
 
 /** What the rows show of a division; undefined if it has too many shards. */
-function seenOf(ids, division, mostShards) {
+function seenOf(ids, division, mostShards, isPreset) {
   const { place, shardBits, seqBits } = division;
   const byShard = new Map();
-  let [changes, beginnings, carries, last] = [0, 0, 0];
-  for (const [number, id] of ids.entries()) {
-    const row = { ...split(id, division), number };
-    const { shard, seq, tick } = row;
+  let [changes, beginnings, last] = [0, 0];
+  for (const id of ids) {
+    const row = split(id, division);
+    const { shard, seq } = row;
     if (last?.shard !== shard) {
       if (!byShard.has(shard)) byShard.set(shard, []);
       if (last) {
         changes++;
         if (seq < last.seq) beginnings++;
-        if (last.tick === tick && last.shard + 1 === shard && seq === 0) carries++;
       }
       if (byShard.size > mostShards) return undefined;
     }
@@ -309,12 +310,11 @@ function seenOf(ids, division, mostShards) {
   const shards = [...byShard.keys()].sort((a, b) => a - b);
   const pairs = shards.filter((shard) => byShard.has((shard ^ beside) >>> 0)).length;
   const mayBeCached = pairs * 4 >= shards.length * 3 && (pairs > 2 || seqBits < LARGE_CACHE_BITS);
-  // Above a shard, the counter ends where the time begins.
-  const isBelowTime = place === 'lowest' && shards.length === 1 && seen.counts();
-  // As many sessions may each have taken some values, so that the counter's lower bits seem to be the shard.
-  const hasFew = place === 'lowest' && seen.landings < LEAST_STEPS;
-  const canWrap = seqBits >= LEAST_SEQ_BITS && !countsOn && !mayBeCached && !hasFew;
-  const isShown = isBelowTime || (canWrap && seen.hasWrapped(carries));
+  // Above a shard, the counter of a preset ends where the time begins. Of another layout, it may be the number of a server, or rise by 2.
+  const isBelowTime = isPreset && place === 'lowest' && shards.length === 1 && seen.counts();
+  // The counter's lower bits may seem to be a shard below it: they do not change if it rises by 2.
+  const canWrap = (isPreset || (seqBits >= LEAST_SEQ_BITS && place === 'above_seq')) && !countsOn && !mayBeCached;
+  const isShown = isBelowTime || (canWrap && seen.hasWrapped());
   const { landings, tickChanges, ones, steps, ticks, nextLandings } = seen;
   const isSteady = landings * 2 >= ticks && most(nextLandings, landings);
   return { shards, countsOn, isStrict: most(ones, landings + steps), isSteady, landings, tickChanges, goesOn: seen.goesOn(), isShown };
@@ -329,7 +329,7 @@ class Seen {
   constructor(seqs) {
     this.seqs = seqs;
     this.tickChanges = [0, 0, 0, 0, 0, 0];
-    const ofTicks = ['landings', 'nearLandings', 'nextLandings', 'elsewhere', 'ticks', 'high', 'several', 'broken', 'closed', 'full', 'ends', 'unfull'];
+    const ofTicks = ['landings', 'nearLandings', 'nextLandings', 'elsewhere', 'ticks', 'high', 'several', 'broken', 'closed'];
     for (const count of [...ofTicks, 'steps', 'nearSteps', 'ones', 'odd', 'crossings', 'inTurn', 'short', 'places']) this[count] = 0;
   }
 
@@ -337,7 +337,7 @@ class Seen {
   add(rows) {
     const { seqs } = this;
     const step = (from, to) => (to.seq - from.seq + seqs) % seqs;
-    let [before, first, waited, landings] = [undefined, undefined, 0, 0];
+    let [before, waited, landings] = [undefined, 0, 0];
     for (const tick of chunks(rows, (one, next) => one.tick === next.tick)) {
       const [lowest, highest] = [tick[0], tick.at(-1)];
       // The IDs begin after the widest gap.
@@ -348,7 +348,6 @@ class Seen {
         if (gap > widest) [begin, widest] = [index, gap];
       }
       const endsHigh = highest.seq === seqs - 1;
-      const isFull = gaps === 0 && endsHigh;
       const isClosed = gaps === 1 && endsHigh && lowest.seq === 0 && tick.length > 3;
       const inOrder = [...tick.slice(begin), ...tick.slice(0, begin)];
       this.ticks++;
@@ -357,16 +356,10 @@ class Seen {
       if (gaps > (isClosed ? 1 : 0)) this.broken++;
       if (isClosed) this.closed++;
       this.places |= (lowest.seq === 0 ? 16 : 0) | (endsHigh ? 32 : 0);
-      first ??= inOrder[0].seq;
       let isSoon = true;
       if (before) {
-        const { ids, last, wasFull } = before;
-        if (ids[0].tick + 1 === tick[0].tick) {
-          if (wasFull) this.full++;
-          if (wasFull && !isFull) this.ends++;
-          if (!wasFull && ids.length * 2 >= seqs) this.unfull++;
-        }
-        const wait = tick[0].number - ids.at(-1).number;
+        const { ids, first, last } = before;
+        const wait = tick[0].tick - ids[0].tick;
         isSoon = wait * landings <= 4 * waited + 2 * landings;
         [waited, landings] = [waited + wait, landings + 1];
         this.landings++;
@@ -383,7 +376,7 @@ class Seen {
         this.steps++;
         if (this.addStep(step(inOrder[index - 1], row), row, isSoon)) this.nearSteps++;
       });
-      before = { ids: tick, last: inOrder.at(-1), wasFull: isFull };
+      before = { ids: tick, first: inOrder[0].seq, last: inOrder.at(-1) };
     }
   }
 
@@ -394,7 +387,8 @@ class Seen {
     if (step % 2 === 1) this.odd++;
     if (crosses) this.crossings++;
     if (crosses && isSoon) this.inTurn++;
-    if (crosses && isSoon && step <= 3) this.short++;
+    // One of the rows after the highest value may be missing.
+    if (crosses && isSoon && (step === 1 || (to.seq + 1 === step && step <= 3))) this.short++;
     return step * 5 <= this.seqs || (this.seqs - step) * 5 <= this.seqs;
   }
 
@@ -416,12 +410,11 @@ class Seen {
   }
 
   /** Whether the counter has gone from its highest value to its lowest, and no bit above has changed. */
-  hasWrapped(carries) {
+  hasWrapped() {
     const isWhole = this.places === 63 || (most(this.nextLandings, this.landings) && this.short > 0);
-    const waits =
-      this.full >= 2 && this.ends > 0 && this.unfull * 10 <= this.full && this.high * 10 <= this.ticks && carries * 10 <= this.full;
-    const isConsecutive = nearlyAll(this.several - this.broken, this.several);
-    return this.odd > 0 && ((this.goesOn() && isWhole && this.inTurn * 2 > this.crossings) || (isConsecutive && (waits || this.closed > 0)));
+    // It begins anywhere, and goes on within a tick.
+    const isClosed = nearlyAll(this.several - this.broken, this.several) && this.closed > 0 && this.high * 8 >= this.ticks;
+    return this.odd > 0 && ((this.goesOn() && isWhole && this.inTurn * 2 > this.crossings) || isClosed);
   }
 }
 

@@ -235,8 +235,7 @@ fn doubts(found: &Found) -> Option<String> {
             format!("{layout} (shards {}{more}; {rate} IDs per second)", numbers.join(", "))
         });
         doubts.push(format!(
-            "The rows do not show where the counter ends and the shard begins, as the counter has not wrapped from its highest value to 0. \
-             The layout may be {}.",
+            "The rows do not prove where the counter ends and the shard begins. The layout may be {}.",
             candidates.collect::<Vec<_>>().join(", or ")
         ));
     }

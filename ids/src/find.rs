@@ -79,6 +79,9 @@ pub const MIN_SAMPLES: usize = 3;
 /// How far clocks may be off.
 const CLOCK_ERROR_US: i64 = 10_000_000;
 
+/// Rows whose times are off by more, such as dates, show no epoch.
+const MOST_SPREAD_US: i64 = 60_000_000;
+
 /// A bit of the time, or of a random number, changes in half of the steps; one that changes in fewer than this part is another.
 const CHANGES: u64 = 8;
 
@@ -166,8 +169,10 @@ fn other_ticks(samples: &[Sample], fitting: &[Sample], time: &Time, division: &D
         flips += u64::from(changed >> time.low_bits != 0 && changed >> (time.low_bits - 1) & 1 == 1);
     }
     let half_us = time.unit.us() / 2;
-    let is_half = || Ok::<_, NotFound>(Epoch::of(samples, time.low_bits - 1, half_us)?.is_exact);
-    if flips * CHANGES >= ticks && !division.is_steady && (!time.is_exact || is_half()?) {
+    let is_half = time.is_exact && Epoch::of(samples, time.low_bits - 1, half_us)?.is_exact;
+    // Times of whole ticks say nothing about a half.
+    let are_between = || samples.iter().any(|sample| sample.unix_us % time.unit.us() != 0);
+    if flips * CHANGES >= ticks && !division.is_steady && (!time.is_exact || is_half) || is_half && are_between() {
         others.push(half_us);
     }
     Ok(others)
@@ -188,6 +193,7 @@ impl Found {
             && self.is_unit_certain
             && self.other_ticks_us.is_empty()
             && self.fits_most_of_the_time
+            && self.spread_us <= MOST_SPREAD_US
     }
 }
 

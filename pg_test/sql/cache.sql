@@ -52,6 +52,7 @@ SELECT statements(name, statements, :start, cache) FROM (VALUES
     -- a session continues above what it has taken
     (1, 'resets', 'TAKE; ALTER SEQUENCE s RESTART; TAKE; ALTER SEQUENCE s RESTART 1; TAKE; TRUNCATE posts RESTART IDENTITY; TAKE;
         SELECT setval(''s'', 1); TAKE; SELECT setval(''s'', 1, false); TAKE'),
+    (1, 'a reset after DISCARD SEQUENCES', 'TAKE; TAKE; DISCARD SEQUENCES; ALTER SEQUENCE s RESTART; TAKE'),
     -- a session remembers what it has taken, whatever it uses meanwhile
     (1, 'a drop that is rolled back', 'TAKE; BEGIN; DROP SEQUENCE s; CALL churn(2000); ROLLBACK; SELECT setval(''s'', @, false) > 0; TAKE')
 ) AS cases (cache, name, statements) \gexec

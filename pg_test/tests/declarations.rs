@@ -55,6 +55,19 @@ fn declarations_match_the_servers_headers() {
     compile(&c.text());
 }
 
+#[test]
+fn a_declaration_that_differs_from_the_header_is_refused() {
+    for case in [
+        "unsafe extern \"C\" { fn has_subclass(relation: i64) -> bool; }",
+        "/// `xl_seq_rec` (commands/sequence.h)\n#[repr(C)] struct xl_seq_rec { other: i32, locator: RelFileLocator }",
+        "/// `XLOG_SEQ_LOG` (commands/sequence.h)\nconst XLOG_SEQ_LOG: u8 = 0x10;",
+    ] {
+        let mut c = C { major: major(bindir()), ..C::default() };
+        c.visit_file(&syn::parse_str(case).unwrap());
+        assert!(std::panic::catch_unwind(|| compile(&c.text())).is_err(), "{case}");
+    }
+}
+
 /// The source files in a folder and the folders in it.
 pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

@@ -130,8 +130,7 @@ export function doubtsOf(found) {
       return `${layout} (shards ${numbers}; ${info(layout).idsPerSecond} IDs per second)`;
     });
     doubts.push(
-      'The rows do not show where the counter ends and the shard begins, as the counter has not wrapped from its highest value to 0. ' +
-        `The layout may be ${likely.join(', or ')}.`,
+      `The rows do not prove where the counter ends and the shard begins. The layout may be ${likely.join(', or ')}.`,
     );
   }
   if (found.countsIntoShard) {

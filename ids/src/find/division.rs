@@ -21,8 +21,8 @@ const LIKELY: usize = 3;
 const ROWS_OF_A_SHARD: usize = 16;
 const ROWS_OF_A_SHARD_OF_A_PRESET: usize = 2;
 
-/// Fewer values of a counter may all be used by chance, or as statements insert so many rows.
-const LEAST_SEQ_BITS: u8 = 4;
+/// Fewer values of a counter may all be used by chance, as statements insert so many rows, or as so many servers take turns.
+const LEAST_SEQ_BITS: u8 = 7;
 
 /// The least steps that show that a counter rises by one.
 const LEAST_STEPS: u64 = 32;
@@ -39,8 +39,9 @@ pub fn divide(samples: &[Sample], time: &Time) -> Result<Divided, NotFound> {
             let seq_bits = time.low_bits - shard_bits;
             if shard_bits <= MAX_OTHER_BITS && seq_bits <= MAX_OTHER_BITS {
                 let layout = time.layout(place, shard_bits, seq_bits);
-                let rows = if time.preset == Some(layout) { ROWS_OF_A_SHARD_OF_A_PRESET } else { ROWS_OF_A_SHARD };
-                divisions.extend(Division::of(samples, layout, (samples.len() / rows).max(1))?);
+                let is_preset = time.preset.is_some_and(|preset| (preset.shard_place, preset.shard_bits) == (place, shard_bits));
+                let rows = if is_preset { ROWS_OF_A_SHARD_OF_A_PRESET } else { ROWS_OF_A_SHARD };
+                divisions.extend(Division::of(samples, layout, (samples.len() / rows).max(1), is_preset)?);
             }
         }
     }
@@ -118,11 +119,11 @@ pub struct Division {
 
 impl Division {
     /// `None` if it has too many shards.
-    fn of(samples: &[Sample], layout: Layout, most_shards: usize) -> Result<Option<Self>, TryReserveError> {
+    fn of(samples: &[Sample], layout: Layout, most_shards: usize, is_preset: bool) -> Result<Option<Self>, TryReserveError> {
         let (mut shards, mut rows) = (HashSet::new(), Vec::new());
-        let (mut changes, mut beginnings, mut carries) = (0, 0, 0);
+        let (mut changes, mut beginnings) = (0, 0);
         rows.try_reserve(samples.len())?;
-        for (number, sample) in samples.iter().enumerate() {
+        for sample in samples {
             let Fields { tick, shard, seq } = layout.split(sample.id);
             let last: Option<&Row> = rows.last();
             if last.is_none_or(|last| last.shard != shard) {
@@ -130,14 +131,13 @@ impl Division {
                 shards.insert(shard);
                 changes += u64::from(last.is_some());
                 beginnings += u64::from(last.is_some_and(|last| seq < last.seq));
-                carries += u64::from(last.is_some_and(|last| (last.tick, last.shard + 1) == (tick, shard) && seq == 0));
                 if shards.len() > most_shards {
                     return Ok(None);
                 }
             }
-            rows.push(Row { shard, number, tick, seq });
+            rows.push(Row { shard, tick, seq });
         }
-        rows.sort_unstable_by_key(|row| (row.shard, row.number));
+        rows.sort_unstable_by_key(|row| (row.shard, row.tick, row.seq));
         let mut seen = Seen::default();
         let mut of_shards = Vec::new();
         of_shards.try_reserve(shards.len())?;
@@ -146,16 +146,16 @@ impl Division {
             seen.shard(rows, layout.seqs());
         }
         let counts_on = changes > 0 && beginnings * 10 >= changes * 9;
+        let is_lowest = layout.shard_place.is_lowest();
         // Most shards have both values of the bit beside the counter, as of a counter of which each session takes some values (`CACHE`).
-        let beside = if layout.shard_place.is_lowest() { layout.shards() as u32 / 2 } else { 1 };
+        let beside = if is_lowest { layout.shards() as u32 / 2 } else { 1 };
         let pairs = of_shards.iter().filter(|&shard| of_shards.binary_search(&(shard ^ beside)).is_ok()).count();
         let may_be_cached = pairs * 4 >= of_shards.len() * 3 && (pairs > 2 || layout.seq_bits < LARGE_CACHE_BITS);
-        // Above a shard, the counter ends where the time begins.
-        let is_below_time = layout.shard_place == ShardPlace::Lowest && of_shards.len() == 1 && seen.counts();
-        // As many sessions may each have taken some values, so that the counter's lower bits seem to be the shard.
-        let has_few = layout.shard_place == ShardPlace::Lowest && seen.landings < LEAST_STEPS;
-        let can_wrap = layout.seq_bits >= LEAST_SEQ_BITS && !counts_on && !may_be_cached && !has_few;
-        let is_shown = is_below_time || can_wrap && seen.has_wrapped(carries);
+        // Above a shard, the counter of a preset ends where the time begins. Of another layout, it may be the number of a server, or rise by 2.
+        let is_below_time = is_preset && layout.shard_place == ShardPlace::Lowest && of_shards.len() == 1 && seen.counts();
+        // The counter's lower bits may seem to be a shard below it: they do not change if it rises by 2.
+        let can_wrap = (is_preset || layout.seq_bits >= LEAST_SEQ_BITS && !is_lowest) && !counts_on && !may_be_cached;
+        let is_shown = is_below_time || can_wrap && seen.has_wrapped();
         let is_strict = most(seen.ones, seen.landings + seen.steps);
         let is_steady = seen.landings * 2 >= seen.ticks && most(seen.next_landings, seen.landings);
         let goes_on = seen.goes_on();
@@ -173,10 +173,9 @@ fn nearly_all(count: u64, of: u64) -> bool {
     count * 20 >= of * 19
 }
 
-/// An ID, with its number in the order of all IDs.
+/// An ID.
 struct Row {
     shard: u32,
-    number: usize,
     tick: i64,
     seq: u32,
 }
@@ -185,7 +184,7 @@ struct Row {
 #[derive(Default)]
 struct Seen {
     /// How often the next ID was in another tick, and how often each of the tick's lowest bits changed then; how often the counter was near
-    /// the last one, and the next one, and how often it was not that of the shard's first tick.
+    /// the last one, and the next one, and how often it was not that of the tick before.
     landings: u64,
     tick_changes: [u64; 6],
     near_landings: u64,
@@ -210,19 +209,14 @@ struct Seen {
     several: u64,
     broken: u64,
     closed: u64,
-    /// The next tick has IDs, too: after one with IDs up to the highest value, how many of these then have fewer; and after one with fewer,
-    /// but more than half of all.
-    full: u64,
-    ends: u64,
-    unfull: u64,
 }
 
 impl Seen {
     /// Adds the IDs of a shard.
     fn shard(&mut self, rows: &[Row], seqs: i64) {
         let step = |from: &Row, to: &Row| (i64::from(to.seq) - i64::from(from.seq)).rem_euclid(seqs);
-        let mut before: Option<(&[Row], &Row, bool)> = None;
-        let (mut first, mut waited, mut landings) = (None, 0, 0);
+        let mut before: Option<(&[Row], u32, &Row)> = None;
+        let (mut waited, mut landings) = (0_i128, 0_i128);
         for tick in rows.chunk_by(|one, next| one.tick == next.tick) {
             let (lowest, highest) = (&tick[0], &tick[tick.len() - 1]);
             // The IDs begin after the widest gap.
@@ -235,22 +229,16 @@ impl Seen {
                 }
             }
             let ends_high = i64::from(highest.seq) == seqs - 1;
-            let (is_full, is_closed) = (gaps == 0 && ends_high, gaps == 1 && ends_high && lowest.seq == 0 && tick.len() > 3);
+            let is_closed = gaps == 1 && ends_high && lowest.seq == 0 && tick.len() > 3;
             self.ticks += 1;
             self.high += u64::from(i64::from(tick[begin].seq) * 2 >= seqs);
             self.several += u64::from(tick.len() > 1);
             self.broken += u64::from(gaps > u64::from(is_closed));
             self.closed += u64::from(is_closed);
             self.places |= u8::from(lowest.seq == 0) << 4 | u8::from(ends_high) << 5;
-            let first = *first.get_or_insert(tick[begin].seq);
             let mut is_soon = true;
-            if let Some((ids, last, was_full)) = before {
-                if ids[0].tick + 1 == tick[0].tick {
-                    self.full += u64::from(was_full);
-                    self.ends += u64::from(was_full && !is_full);
-                    self.unfull += u64::from(!was_full && ids.len() as i64 * 2 >= seqs);
-                }
-                let wait = tick[0].number - ids[ids.len() - 1].number;
+            if let Some((ids, first, last)) = before {
+                let wait = i128::from(tick[0].tick - ids[0].tick);
                 is_soon = wait * landings <= 4 * waited + 2 * landings;
                 (waited, landings) = (waited + wait, landings + 1);
                 self.landings += 1;
@@ -268,7 +256,7 @@ impl Seen {
                 self.places |= 1 << (i64::from(row.seq) * 4 / seqs);
                 last = row;
             }
-            before = Some((tick, last, is_full));
+            before = Some((tick, tick[begin].seq, last));
         }
     }
 
@@ -279,7 +267,8 @@ impl Seen {
         self.odd += u64::from(step & 1 == 1);
         self.crossings += u64::from(crosses);
         self.in_turn += u64::from(crosses && is_soon);
-        self.short += u64::from(crosses && is_soon && step <= 3);
+        // One of the rows after the highest value may be missing.
+        self.short += u64::from(crosses && is_soon && (step == 1 || i64::from(to.seq) + 1 == step && step <= 3));
         u64::from(step * 5 <= seqs || (seqs - step) * 5 <= seqs)
     }
 
@@ -300,13 +289,11 @@ impl Seen {
     }
 
     /// Whether it has gone from its highest value to its lowest, and no bit above has changed.
-    fn has_wrapped(&self, carries: u64) -> bool {
+    fn has_wrapped(&self) -> bool {
         // It goes by one or through its whole range, and from its highest value to its lowest.
         let is_whole = self.places == 0b11_1111 || most(self.next_landings, self.landings) && self.short > 0;
-        // It begins low, and waits for the next tick after its highest value, but not before.
-        let waits =
-            self.full >= 2 && self.ends > 0 && self.unfull * 10 <= self.full && self.high * 10 <= self.ticks && carries * 10 <= self.full;
-        let is_consecutive = nearly_all(self.several - self.broken, self.several);
-        self.odd > 0 && (self.goes_on() && is_whole && self.in_turn * 2 > self.crossings || is_consecutive && (waits || self.closed > 0))
+        // It begins anywhere, and goes on within a tick.
+        let is_closed = nearly_all(self.several - self.broken, self.several) && self.closed > 0 && self.high * 8 >= self.ticks;
+        self.odd > 0 && (self.goes_on() && is_whole && self.in_turn * 2 > self.crossings || is_closed)
     }
 }

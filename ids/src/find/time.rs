@@ -23,9 +23,8 @@ const UNEXPLAINED_IF_CERTAIN: i64 = 200;
 /// A unit is uncertain if the differences are spread over less than this many times as much as with the best.
 const UNCERTAIN: i64 = 3;
 
-/// If the clocks are not exact, the epoch of a preset or at midnight is taken for the true one within ten times their error, at least
-/// and at most these distances.
-const LEAST_SNAP_US: i64 = 1_000_000;
+/// If the clocks are not exact, the epoch of a preset or at midnight is taken for the true one within ten times their error, at most this
+/// distance.
 const MOST_SNAP_US: i64 = 60_000_000;
 
 const DAY_US: i64 = 86_400_000_000;
@@ -86,7 +85,7 @@ impl Time {
 
     fn of(samples: &[Sample], low_bits: u8, unit: Unit) -> Result<Self, NotFound> {
         let epoch = Epoch::of(samples, low_bits, unit.us())?;
-        let snap_us = if epoch.is_exact { 0 } else { epoch.spread_us.saturating_mul(10).clamp(LEAST_SNAP_US, MOST_SNAP_US) };
+        let snap_us = if epoch.is_exact { 0 } else { epoch.spread_us.saturating_mul(10).min(MOST_SNAP_US) };
         let preset = PRESETS.iter().map(|&(_, preset)| preset).find(|preset| {
             let epoch_us = preset.epoch_ms * 1_000;
             preset.low_bits() == low_bits
