@@ -36,6 +36,8 @@ SELECT proname FROM pg_proc WHERE pronamespace = 'snowflake_registry'::regnamesp
     AND proconfig IS DISTINCT FROM '{"search_path=pg_catalog, pg_temp"}';
 
 -- It is neither created in a schema that exists, whose owner could put other tables in place of ours, nor by an ordinary role.
+-- 19 prints the line of the script.
+\set SHOW_CONTEXT never
 DROP EXTENSION pg_snowflake_registry;
 CREATE SCHEMA snowflake_registry;
 CREATE EXTENSION pg_snowflake_registry;
