@@ -20,9 +20,20 @@ END $$;
 SELECT openings AS before FROM openings \gset
 CALL take(1002, 0);
 SELECT openings - :before BETWEEN 2 AND 4 FROM openings;
-SELECT openings AS before FROM openings \gset
-CALL take(20, 0.05);
-SELECT openings - :before < 10 FROM openings;
+-- Other tests' messages may make it open the sequence, but not in each attempt.
+CREATE PROCEDURE take_late(INOUT opens_seldom boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    before bigint;
+BEGIN
+    FOR attempt IN 1..20 LOOP
+        before := (SELECT openings FROM openings);
+        CALL take(20, 0.05);
+        COMMIT;
+        opens_seldom := (SELECT openings - before < 10 FROM openings);
+        EXIT WHEN opens_seldom;
+    END LOOP;
+END $$;
+CALL take_late(NULL);
 
 \echo -- a statement that sleeps reads the clock anew
 DO $$
