@@ -46,7 +46,7 @@ fn the_tutorial_runs_as_it_stands_and_prints_what_it_shows() {
             _ => panic!("a block of {language}"),
         }
     }
-    assert!(compared > 3, "the page shows {compared} outputs");
+    assert!(compared >= 2, "the page shows {compared} outputs");
 }
 
 fn without_ids(text: &str) -> String {
