@@ -1,31 +1,21 @@
 -- What the functions for homed IDs refuse, with which error, and that a refusal consumes nothing.
 
 \set ECHO none
-\pset format unaligned
-\pset tuples_only on
+\getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
+\pset fieldsep '|'
 CREATE SEQUENCE s;
 
 -- The error of a call, or "none"; and of a second one if that differs: what has been refused is not kept for the fast path.
-CREATE FUNCTION error_of(call text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION errors_of(call text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    detail text;
-    hint text;
-    errors text[];
+    first text := error_of('SELECT ' || call);
 BEGIN
-    FOR n IN 1..2 LOOP
-        BEGIN
-            EXECUTE 'SELECT ' || call;
-            errors[n] := 'none';
-        EXCEPTION WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-            errors[n] := concat_ws(' | ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, ''));
-        END;
-    END LOOP;
-    RETURN concat_ws(E'\nand then ', errors[1], nullif(errors[2], errors[1]));
+    RETURN concat_ws(E'\nand then ', first, nullif(error_of('SELECT ' || call), first));
 END $$;
 
 \echo -- arguments that are out of range, hash ranges, and batches
-SELECT call, error_of(call) FROM unnest(ARRAY['snowflake_nextval_homed(''s'', 0, 0)', 'snowflake_nextval_homed(''s'', 0, -1)',
+SELECT call, errors_of(call) FROM unnest(ARRAY['snowflake_nextval_homed(''s'', 0, 0)', 'snowflake_nextval_homed(''s'', 0, -1)',
     'snowflake_nextval_homed(''s'', 0, 4097)', 'snowflake_nextval_homed(''s'', 0, 2147483647)',
     'snowflake_nextval_homed(''s'', 0, 129, layout => ''js53'')', 'snowflake_nextval_homed(''s'', 0, 16385, layout => ''sonyflake'')',
     'snowflake_nextval_homed(''s'', 0, 2, generators => 0)', 'snowflake_nextval_homed(''s'', 0, 2, generators => 2049)',
@@ -52,9 +42,9 @@ CREATE FUNCTION errors_under(owned text, OUT one text, OUT is_that_of_a_batch bo
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('pg_snowflake.owned_shards', owned, false);
-    one := error_of('snowflake_nextval_homed(''s'', 3, 4, generators => 128)');
-    is_that_of_a_batch := one = error_of('snowflake_nextvals_homed(''s'', 3, 4, 1, generators => 128)');
-    in_ranges := error_of('snowflake_nextval_homed_in_ranges(''s'', 3, ''{[0,)}''::int8multirange)');
+    one := errors_of('snowflake_nextval_homed(''s'', 3, 4, generators => 128)');
+    is_that_of_a_batch := one = errors_of('snowflake_nextvals_homed(''s'', 3, 4, 1, generators => 128)');
+    in_ranges := errors_of('snowflake_nextval_homed_in_ranges(''s'', 3, ''{[0,)}''::int8multirange)');
 END $$;
 -- the query of the hint
 SELECT string_agg(n::text, ', ') AS list FROM generate_series(3, 3587, 512) AS n \gset
@@ -68,24 +58,24 @@ CREATE VIEW calls AS SELECT unnest(ARRAY['snowflake_nextval_homed(''s'', 0, 2)',
 GRANT SELECT ON calls TO PUBLIC;
 CREATE ROLE regress_homed_errors_writer;
 SET ROLE regress_homed_errors_writer;
-SELECT error_of(call) FROM calls;
+SELECT errors_of(call) FROM calls;
 RESET ROLE;
 GRANT USAGE ON SEQUENCE s TO regress_homed_errors_writer;
 SET ROLE regress_homed_errors_writer;
-SELECT error_of(call) FROM calls;
+SELECT errors_of(call) FROM calls;
 BEGIN READ ONLY;
-SELECT error_of(call) FROM calls;
+SELECT errors_of(call) FROM calls;
 COMMIT;
 RESET ROLE;
 REVOKE ALL ON SEQUENCE s FROM regress_homed_errors_writer;
 GRANT UPDATE ON SEQUENCE s TO regress_homed_errors_writer;
 SET ROLE regress_homed_errors_writer;
-SELECT error_of(call) FROM calls;
+SELECT errors_of(call) FROM calls;
 RESET ROLE;
 REVOKE ALL ON SEQUENCE s FROM regress_homed_errors_writer;
 GRANT SELECT ON SEQUENCE s TO regress_homed_errors_writer;
 SET ROLE regress_homed_errors_writer;
-SELECT left(error_of(call), 5) FROM calls;
+SELECT left(errors_of(call), 5) FROM calls;
 RESET ROLE;
 DROP OWNED BY regress_homed_errors_writer;
 DROP ROLE regress_homed_errors_writer;
@@ -93,6 +83,6 @@ DROP ROLE regress_homed_errors_writer;
 \echo -- a layout has fewer IDs of a home than a server generates, so a call waits for the clock
 CREATE SEQUENCE t;
 SET pg_snowflake.max_wait = 0;
-SELECT left(error_of('count(snowflake_nextval_homed(''t'', 4095, 4096)) FROM generate_series(1, 2000)'), 60);
+SELECT left(errors_of('count(snowflake_nextval_homed(''t'', 4095, 4096)) FROM generate_series(1, 2000)'), 60);
 SET pg_snowflake.max_wait = '10s';
 SELECT count(snowflake_nextval_homed('t', 4095, 4096)) FROM generate_series(1, 30);

@@ -1,30 +1,21 @@
 -- Which leases the functions of a registry grant, and what they refuse. Each case is of shards of its own.
 
 \set ECHO none
-\pset format unaligned
-\pset tuples_only on
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 CREATE EXTENSION pg_snowflake_registry;
 
 \getenv folder PG_ABS_SRCDIR
+\i :folder/data/cases.sql
+\pset fieldsep '|'
 \set helpers :folder '/data/registry.sql'
 \i :helpers
 -- The whole row of a shard, to see that it is unchanged.
 CREATE FUNCTION row_of(shard int) RETURNS text LANGUAGE sql AS $$
     SELECT s::text FROM snowflake_registry.shards AS s WHERE shard_id = shard $$;
-CREATE FUNCTION error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'none';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN regexp_replace(concat_ws(' | ', SQLSTATE || ' ' || SQLERRM, nullif(detail, ''), nullif(hint, '')),
-        '\d+-\d+-\d+ [\d:.]+\+00( BC)?|[\d.]+ (ms|s|minutes|hours|days) (ahead|behind)', '<time>', 'g');
-END $$;
+CREATE FUNCTION refusal_of(statement text) RETURNS text LANGUAGE sql AS $$
+    SELECT regexp_replace(error_of(statement),
+        '\d+-\d+-\d+ [\d:.]+\+00( BC)?|[\d.]+ (ms|s|minutes|hours|days) (ahead|behind)', '<time>', 'g') $$;
 
 \echo -- a repeated claim has the same answer, before and after a renewal
 CREATE TABLE first AS SELECT * FROM claim('{4}', 'db-a', 1, NULL, 1);
@@ -100,14 +91,14 @@ CALL an_hour_later(32);
 SELECT state FROM snowflake_registry.leases WHERE shard_id = 32;
 SELECT granted, starts = read_at FROM claim('{32}', 'db-c', 3, NULL, 5);
 \echo -- a retired node leaves its shard to others when it is released or has ended
-SELECT error_of('SELECT snowflake_registry.retire(''db-e'')');
+SELECT refusal_of('SELECT snowflake_registry.retire(''db-e'')');
 SELECT granted FROM claim('{33}', 'db-e', 5, NULL, 5);
-SELECT error_of('SELECT snowflake_registry.retire(''db-e'')');
+SELECT refusal_of('SELECT snowflake_registry.retire(''db-e'')');
 SELECT release(5, 33, serial) FROM snowflake_registry.shards WHERE shard_id = 33;
 SELECT shard_id, free_at <= clock_timestamp() FROM snowflake_registry.retire('db-e');
 SELECT node IS NULL, state FROM snowflake_registry.leases WHERE shard_id = 33;
 SELECT granted, starts = read_at FROM claim('{33}', 'db-f', 6, NULL, 6);
-SELECT left(error_of('SELECT snowflake_registry.retire(''db-f'')'), 29);
+SELECT left(refusal_of('SELECT snowflake_registry.retire(''db-f'')'), 29);
 CALL an_hour_later(33);
 SELECT shard_id, free_at <= clock_timestamp() FROM snowflake_registry.retire('db-f');
 \echo -- one that has taken over leaves it where the span of the holder ends
@@ -159,7 +150,7 @@ CREATE FUNCTION call(argument text DEFAULT '', other text DEFAULT '') RETURNS te
         (5, 'nonce', 'uuid(1)'), (6, 'until', 'clock_timestamp() + interval ''5 min'''), (7, 'length', '''5 min''')
     ) AS arguments (n, name, value)
 $$;
-SELECT error_of(call(argument, value)) FROM (VALUES ('shard_ids', '''{6, NULL}'''), ('shard_ids', '''{{6, 7}, {8, 9}}'''),
+SELECT refusal_of(call(argument, value)) FROM (VALUES ('shard_ids', '''{6, NULL}'''), ('shard_ids', '''{{6, 7}, {8, 9}}'''),
     ('shard_ids', '''{6, 7, 6}'''), ('shard_ids', '''{6, -1}'''), ('shard_ids', '''{-2147483648}'''),
     ('shard_ids', 'array_fill(6, ARRAY[1000000])'), ('serials', '''{1, 2}'''), ('serials', '''{{1}}'''), 
     ('node', ''''''), ('node', 'repeat(''x'', 256)'), ('node', 'E''db\nLOG:  forged'''), ('node', 'chr(127)'), ('node', 'NULL'),
@@ -169,8 +160,8 @@ SELECT error_of(call(argument, value)) FROM (VALUES ('shard_ids', '''{6, NULL}''
     ('until', 'clock_timestamp() + interval ''1000 years'''),
     ('length', 'NULL'), ('length', '''0 s'''), ('length', '''-10 s'''), ('length', '''1 h'''), ('length', '''178000000 years''')
 ) AS cases (argument, value);
-SELECT error_of('SELECT snowflake_registry.claim(NULL, ''db-a'', uuid(1), ''{1}'', uuid(1), clock_timestamp() + interval ''5 min'', ''5 min'')');
-SELECT error_of('SELECT snowflake_registry.' || call) FROM unnest(ARRAY['release(uuid(1), ''{5, 5}'', ''{1, 1}'', now())',
+SELECT refusal_of('SELECT snowflake_registry.claim(NULL, ''db-a'', uuid(1), ''{1}'', uuid(1), clock_timestamp() + interval ''5 min'', ''5 min'')');
+SELECT refusal_of('SELECT snowflake_registry.' || call) FROM unnest(ARRAY['release(uuid(1), ''{5, 5}'', ''{1, 1}'', now())',
     'release(uuid(1), ''{5}'', ''{1}'', NULL)', 'release(uuid(1), ''{5}'', ''{1, 2}'', now())',
     'release(uuid(1), ''{{5}}'', ''{1}'', now())', 'release(NULL, ''{5}'', ''{1}'', now())', 'take_over(-1, ''db-b'')',
     'take_over(NULL, ''db-b'')', 'take_over(5, NULL)', 'take_over(5, '''')']) AS call;
@@ -183,24 +174,24 @@ CREATE TABLE calls (n serial, call text);
 INSERT INTO calls (call) VALUES (call()), ('SELECT snowflake_registry.release(uuid(1), ''{5}'', ''{1}'', now())'),
     ('SELECT snowflake_registry.take_over(5, ''db-b'')'), ('SELECT snowflake_registry.retire(''db-b'')');
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT error_of(call) FROM calls ORDER BY n;
+SELECT refusal_of(call) FROM calls ORDER BY n;
 COMMIT;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
-SELECT DISTINCT left(error_of(call), 5) FROM calls;
+SELECT DISTINCT left(refusal_of(call), 5) FROM calls;
 COMMIT;
 BEGIN READ ONLY;
-SELECT error_of(call) FROM calls ORDER BY n;
+SELECT refusal_of(call) FROM calls ORDER BY n;
 COMMIT;
 
 \echo -- a registry whose schema an ordinary role owns, which could put a table with triggers in place of ours
 CREATE ROLE regress_registry_claims_mallory;
 CREATE ROLE regress_registry_claims_other SUPERUSER;
 ALTER SCHEMA snowflake_registry OWNER TO regress_registry_claims_mallory;
-SELECT DISTINCT error_of(call) FROM calls;
+SELECT DISTINCT refusal_of(call) FROM calls;
 ALTER SCHEMA snowflake_registry OWNER TO regress_registry_claims_other;
-SELECT DISTINCT error_of(call) FROM calls WHERE n < 4;
+SELECT DISTINCT refusal_of(call) FROM calls WHERE n < 4;
 ALTER SCHEMA snowflake_registry OWNER TO CURRENT_USER;
-SELECT error_of(call) FROM calls ORDER BY n;
+SELECT refusal_of(call) FROM calls ORDER BY n;
 DROP ROLE regress_registry_claims_mallory, regress_registry_claims_other;
 
 \echo -- of the numbers of the default layout, the lowest free one is assigned, and to a copy that of the original, in vain
@@ -213,10 +204,10 @@ FROM generate_series(0, 4094) AS shard;
 ALTER TABLE snowflake_registry.shards ENABLE ALWAYS TRIGGER refuse_change;
 SELECT shard_id, granted FROM claim(NULL, 'db-a', 1, NULL, 1);
 SELECT shard_id, granted FROM claim(NULL, 'db-a', 3, NULL, 3);
-SELECT error_of('SELECT claim(NULL, ''db-b'', 2, NULL, 2)');
+SELECT refusal_of('SELECT claim(NULL, ''db-b'', 2, NULL, 2)');
 SELECT shard_id, granted FROM claim(NULL, 'db-a', 1, NULL, 1);
 -- nor one that a person has reserved
 SELECT snowflake_registry.take_over(5000, 'db-b') IS NOT NULL;
-SELECT left(error_of('SELECT claim(NULL, ''db-b'', 2, NULL, 2)'), 5);
+SELECT left(refusal_of('SELECT claim(NULL, ''db-b'', 2, NULL, 2)'), 5);
 SELECT shard_id FROM snowflake_registry.retire('db-7');
 SELECT shard_id, granted FROM claim(NULL, 'db-new', 3, NULL, 3);
