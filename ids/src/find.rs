@@ -14,7 +14,7 @@ mod time;
 use crate::layout::Layout;
 use division::{Divided, Division, divide};
 use std::collections::TryReserveError;
-use time::{Epoch, Time, epoch_of};
+use time::{Epoch, Time, epoch_of, slices};
 
 /// An ID and the time at which its row was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,14 +141,12 @@ fn is_serial(samples: &[Sample], time: &Time) -> bool {
 
 /// Whether most rows fit in nine tenths of the time. Rows do not count, as one busy minute might have most of them.
 fn fits_most_of_the_time(samples: &[Sample], fitting: &[Sample], is_near: impl Fn(&Sample) -> bool) -> bool {
-    let (first, last) = (fitting[0].id, fitting[fitting.len() - 1].id);
-    let slice_of = |sample: &Sample| (sample.id - first).div_euclid((last - first) / 100 + 1);
-    let (mut slices, mut good) = (0, 0);
-    for slice in samples.chunk_by(|one, next| slice_of(one) == slice_of(next)) {
-        slices += 1;
+    let (mut all, mut good) = (0, 0);
+    for slice in slices(samples, fitting, 100) {
+        all += 1;
         good += usize::from(2 * slice.iter().filter(|sample| is_near(sample)).count() > slice.len());
     }
-    good * 10 >= slices * 9
+    good * 10 >= all * 9
 }
 
 /// The other lengths of a tick that the rows allow: other units, and those that no layout has. If the lowest bit of the ticks does not
@@ -157,8 +155,8 @@ fn other_ticks(samples: &[Sample], fitting: &[Sample], time: &Time, division: &D
     let mut others: Vec<i64> = time.other_units.iter().map(|unit| unit.us()).collect();
     // The low bits begin with the shard, which changes seldom, or with the counter.
     let least = if division.layout.shard_place.is_lowest() { 3 } else { CHANGES };
-    let is_constant = |changes: &&u64| **changes < 3 || **changes * least < division.landings;
-    let constant = division.tick_changes.iter().take_while(is_constant).count();
+    let is_constant = |changes: &&u64| **changes < 3 || **changes * least < division.seen.landings;
+    let constant = division.seen.tick_changes.iter().take_while(is_constant).count();
     if constant > 0 {
         others.push(time.unit.us() << constant);
     }
@@ -172,7 +170,7 @@ fn other_ticks(samples: &[Sample], fitting: &[Sample], time: &Time, division: &D
     let is_half = time.is_exact && Epoch::of(samples, time.low_bits - 1, half_us)?.is_exact;
     // Times of whole ticks say nothing about a half.
     let are_between = || samples.iter().any(|sample| sample.unix_us % time.unit.us() != 0);
-    if flips * CHANGES >= ticks && !division.is_steady && (!time.is_exact || is_half) || is_half && are_between() {
+    if flips * CHANGES >= ticks && !division.seen.is_steady() && (!time.is_exact || is_half) || is_half && are_between() {
         others.push(half_us);
     }
     Ok(others)

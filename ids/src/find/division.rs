@@ -54,11 +54,11 @@ pub fn divide(samples: &[Sample], time: &Time) -> Result<Divided, NotFound> {
     };
     // The lower part of a counter that has wrapped has wrapped, too. If its steps are not all of one, several shards may seem to be a counter,
     // or a counter several shards.
-    let rank = |division: &Division| (division.is_strict || is_xored(division), division.layout.seq_bits);
+    let rank = |division: &Division| (division.seen.is_strict() || is_xored(division), division.layout.seq_bits);
     let shown = || divisions.iter().filter(|division| division.is_shown || is_xored(division));
     let proved = shown().max_by_key(|division| rank(division)).filter(|widest| {
         let is_strict = rank(widest).0;
-        let has_fewer = |other: &Division| other.goes_on && other.shards.len() < widest.shards.len();
+        let has_fewer = |other: &Division| other.seen.goes_on() && other.shards.len() < widest.shards.len();
         let is_only = shown().filter(|other| !is_strict || rank(other) == rank(widest)).count() == 1;
         is_only && (is_strict || !widest.layout.shard_place.is_lowest() && !divisions.iter().any(has_fewer))
     });
@@ -105,15 +105,8 @@ pub struct Division {
     pub shards: Vec<u32>,
     /// Whether the shard changes, and nearly always where the counter begins again.
     pub counts_on: bool,
-    /// Whether most IDs of a shard have the next number of its counter, and whether they do from tick to tick.
-    pub is_strict: bool,
-    pub is_steady: bool,
-    /// How often the next ID of a shard was in another tick, and how often each of the lowest bits of the tick changed then.
-    pub landings: u64,
-    pub tick_changes: [u64; 6],
-    /// Whether the counter goes on from tick to tick.
-    goes_on: bool,
-    /// Whether the rows show where the counter ends.
+    /// What the counters have done, and whether the rows show where they end.
+    pub seen: Seen,
     is_shown: bool,
 }
 
@@ -156,11 +149,7 @@ impl Division {
         // The counter's lower bits may seem to be a shard below it: they do not change if it rises by 2.
         let can_wrap = (is_preset || layout.seq_bits >= LEAST_SEQ_BITS && !is_lowest) && !counts_on && !may_be_cached;
         let is_shown = is_below_time || can_wrap && seen.has_wrapped();
-        let is_strict = most(seen.ones, seen.landings + seen.steps);
-        let is_steady = seen.landings * 2 >= seen.ticks && most(seen.next_landings, seen.landings);
-        let goes_on = seen.goes_on();
-        let Seen { landings, tick_changes, .. } = seen;
-        Ok(Some(Self { layout, shards: of_shards, counts_on, is_strict, is_steady, landings, tick_changes, goes_on, is_shown }))
+        Ok(Some(Self { layout, shards: of_shards, counts_on, seen, is_shown }))
     }
 }
 
@@ -182,11 +171,11 @@ struct Row {
 
 /// What the counters of all shards have done.
 #[derive(Default)]
-struct Seen {
+pub struct Seen {
     /// How often the next ID was in another tick, and how often each of the tick's lowest bits changed then; how often the counter was near
     /// the last one, and the next one, and how often it was not that of the tick before.
-    landings: u64,
-    tick_changes: [u64; 6],
+    pub landings: u64,
+    pub tick_changes: [u64; 6],
     near_landings: u64,
     next_landings: u64,
     elsewhere: u64,
@@ -194,7 +183,7 @@ struct Seen {
     steps: u64,
     near_steps: u64,
     /// How often the counter rose by one in either case, by an odd number, and from its highest quarter to its lowest; and how often it did
-    /// the latter without waiting until other shards had had their turn, and by one, or a little more, as a row may be missing.
+    /// the latter after no longer a time than usual, and by one, or from the highest value past missing rows.
     ones: u64,
     odd: u64,
     crossings: u64,
@@ -267,7 +256,6 @@ impl Seen {
         self.odd += u64::from(step & 1 == 1);
         self.crossings += u64::from(crosses);
         self.in_turn += u64::from(crosses && is_soon);
-        // One of the rows after the highest value may be missing.
         self.short += u64::from(crosses && is_soon && (step == 1 || i64::from(to.seq) + 1 == step && step <= 3));
         u64::from(step * 5 <= seqs || (seqs - step) * 5 <= seqs)
     }
@@ -278,6 +266,15 @@ impl Seen {
         let restarts =
             self.elsewhere * 10 <= self.landings && self.several - self.broken >= LEAST_STEPS && self.broken * 10 <= self.several;
         self.odd > 0 && (goes_on || restarts)
+    }
+
+    /// Whether most IDs of a shard have the next number of its counter, and whether they do from tick to tick.
+    fn is_strict(&self) -> bool {
+        most(self.ones, self.landings + self.steps)
+    }
+
+    pub fn is_steady(&self) -> bool {
+        self.landings * 2 >= self.ticks && most(self.next_landings, self.landings)
     }
 
     /// Whether it goes on from tick to tick.

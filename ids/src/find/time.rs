@@ -6,7 +6,7 @@ use crate::presets::PRESETS;
 
 /// The most samples whose times are compared, and how many of them are spread over the time that the IDs span.
 const TIME_SAMPLES: usize = 400;
-const OF_SLICES: usize = 300;
+const OF_SLICES: i64 = 300;
 
 /// The narrowest and the widest low bits that are tried.
 const LOW_BITS: std::ops::RangeInclusive<u8> = 8..=48;
@@ -170,18 +170,23 @@ fn few_of(samples: &[Sample]) -> Vec<Sample> {
     if samples.len() <= TIME_SAMPLES {
         return samples.to_vec();
     }
-    let first = samples[0].id;
-    let length = (samples[samples.len() - 1].id - first) / OF_SLICES as i64 + 1;
-    let slice_of = |sample: &Sample| (sample.id - first) / length;
     let pick = |from: &[Sample], n: usize| {
         let part = (n as u32).wrapping_mul(0x9E37_79B9);
         from[((u64::from(part) * from.len() as u64) >> 32) as usize]
     };
-    let slices = samples.chunk_by(|one, next| slice_of(one) == slice_of(next));
+    let slices = slices(samples, samples, OF_SLICES);
     let mut few: Vec<Sample> = slices.enumerate().map(|(n, slice)| pick(slice, n)).collect();
     few.extend((few.len()..TIME_SAMPLES).map(|n| pick(samples, n)));
     few.sort_unstable_by_key(|sample| sample.id);
     few
+}
+
+/// The samples by so many equal parts of the range of `span`, which are samples, too.
+pub fn slices<'a>(samples: &'a [Sample], span: &[Sample], count: i64) -> impl Iterator<Item = &'a [Sample]> {
+    let first = span[0].id;
+    let length = (span[span.len() - 1].id - first) / count + 1;
+    let slice_of = move |sample: &Sample| (sample.id - first).div_euclid(length);
+    samples.chunk_by(move |one, next| slice_of(one) == slice_of(next))
 }
 
 /// The epoch by a row.
