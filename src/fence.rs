@@ -23,7 +23,7 @@ use pg_snowflake_policies::fence::hosts;
 use pg_snowflake_policies::fence::list::{InvalidSetting, MAX_BYTES};
 use pg_snowflake_policies::fence::shards::{self, Range};
 use pg_snowflake_policies::homed::Class;
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
+use pgrx::{GucContext, GucRegistry, GucSetting, pg_guard, pg_sys};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -85,45 +85,42 @@ impl Fence {
 
 /// Defines the settings. Called once, at library load.
 pub fn define_settings() {
-    define_fence(Fence::OwnedShards, |name, flags| {
-        // SAFETY: the hooks are guarded.
-        unsafe {
-            GucRegistry::define_string_guc_with_hooks(
-                name,
-                c"Sets the shards that this server generates IDs for.",
-                c"A list of shard IDs and ranges, such as 0-127, 300; an empty string allows any shard. The list rejects column defaults that were restored from a dump of another server.",
-                &OWNED_SHARDS,
-                GucContext::Suset,
-                flags,
-                Some(check_owned_shards),
-                Some(assign_owned_shards),
-                None,
-            );
-        }
-    });
-    define_fence(Fence::AllowedHosts, |name, flags| {
-        // SAFETY: the hooks are guarded.
-        unsafe {
-            GucRegistry::define_string_guc_with_hooks(
-                name,
-                c"Sets the host names of the servers that generate IDs.",
-                c"A list of names, such as db-1, db-2; an empty string allows any host. The list keeps a copy of a server, made from a snapshot or a base backup, from generating IDs.",
-                &ALLOWED_HOSTS,
-                GucContext::Suset,
-                flags,
-                Some(check_allowed_hosts),
-                Some(assign_allowed_hosts),
-                None,
-            );
-        }
-    });
+    define_fence(
+        Fence::OwnedShards,
+        c"Sets the shards that this server generates IDs for.",
+        c"A list of shard IDs and ranges, such as 0-127, 300; an empty string allows any shard. The list rejects column defaults that were restored from a dump of another server.",
+        &OWNED_SHARDS,
+        (check_owned_shards, assign_owned_shards),
+    );
+    define_fence(
+        Fence::AllowedHosts,
+        c"Sets the host names of the servers that generate IDs.",
+        c"A list of names, such as db-1, db-2; an empty string allows any host. The list keeps a copy of a server, made from a snapshot or a base backup, from generating IDs.",
+        &ALLOWED_HOSTS,
+        (check_allowed_hosts, assign_allowed_hosts),
+    );
 }
 
+/// The check hook and the assign hook of a setting.
+type Hooks = (
+    unsafe extern "C-unwind" fn(*mut *mut c_char, *mut *mut c_void, pg_sys::GucSource::Type) -> bool,
+    unsafe extern "C-unwind" fn(*const c_char, *mut c_void),
+);
+
 /// Defines one fence. Its check hook receives the value that was set before.
-fn define_fence(fence: Fence, define: impl FnOnce(&'static CStr, GucFlags)) {
+fn define_fence(
+    fence: Fence,
+    short: &'static CStr,
+    long: &'static CStr,
+    value: &'static GucSetting<Option<CString>>,
+    (check, assign): Hooks,
+) {
     fence.setting().define(|name, flags| {
         IS_DEFINING.store(true, Relaxed);
-        define(name, flags);
+        // SAFETY: the hooks are guarded.
+        unsafe {
+            GucRegistry::define_string_guc_with_hooks(name, short, long, value, GucContext::Suset, flags, Some(check), Some(assign), None);
+        }
         IS_DEFINING.store(false, Relaxed);
     });
 }
