@@ -100,7 +100,14 @@ PGOPTIONS='-c client_min_messages=notice -c default_transaction_isolation=read\ 
 endef
 scripts = $(basename $(notdir $(wildcard $(srcdir)/pg_test/$(1)/*)))
 
-.PHONY: all install uninstall installcheck clean
+# A command of cargo on the library, as it is built.
+cargo = cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f && RUSTFMT=true \
+	PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | \
+	sed 's/.$$//')" '$(CARGO)' $(1) --locked $(CARGO_FLAGS) --package pg_snowflake --lib \
+	--no-default-features --features pg$(major),pgrx/no-schema-generation --profile '$(PROFILE)' \
+	--target-dir '$(absolute_build)'
+
+.PHONY: all lint install uninstall installcheck clean
 # So that `make all install` installs what it has built.
 .NOTPARALLEL:
 
@@ -109,11 +116,7 @@ all:
 	@mkdir -p '$(build)/$(PROFILE)' 2>/dev/null && test -w '$(build)/$(PROFILE)' || { \
 		echo 'make: $(build) belongs to another user: remove it, or run make as that user' >&2; exit 1; }
 	@rm -rf '$(stage)' '$(stage).new' && touch '$(started)'
-	cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f && RUSTFMT=true \
-		PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | \
-		sed 's/.$$//')" '$(CARGO)' rustc --locked $(CARGO_FLAGS) --package pg_snowflake --lib --crate-type cdylib \
-		--no-default-features --features pg$(major),pgrx/no-schema-generation --profile '$(PROFILE)' \
-		--target-dir '$(absolute_build)'
+	$(call cargo,rustc) --crate-type cdylib
 	@test -f '$(built)' || { echo 'make: cargo has not written $(built): does its configuration set build.target?' >&2; exit 1; }
 	mkdir '$(stage).new'
 	cat $(sql) >'$(stage).new/pg_snowflake--$(version).sql'
@@ -123,6 +126,11 @@ all:
 	for control in pg_snowflake sql/registry/pg_snowflake_registry; do sed 's/@CARGO_VERSION@/$(version)/' \
 		"$(srcdir)/$$control.control" >'$(stage).new'/"$${control##*/}.control"; done
 	mv '$(stage).new' '$(stage)'
+
+# Next to the build, whose binding of the server's headers it needs.
+lint:
+	$(call cargo,clippy) -- -D warnings
+	$(call cargo,rustdoc) -- -D warnings --document-private-items
 
 # Copies only, so that `sudo make install` compiles nothing as root.
 install:

@@ -3,8 +3,8 @@
 use crate::floors;
 use crate::report::Report;
 use crate::tools::{
-    Result, about, cargo, cargo_with_pgrx, command, execute, execute_and_read, major, make, output, pg_config, run_folder, server_version,
-    target, top,
+    Result, about, cannot_run, cargo, cargo_with_pgrx, command, execute, execute_and_read, major, make, output, pg_config, run_folder,
+    server_version, target, top,
 };
 use nix::unistd::geteuid;
 use pg_snowflake_harness::output::step;
@@ -13,7 +13,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-/// The packages with those: the harness and its tests, the campaign, the bench, and this one.
+/// The packages with tests on real servers: the harness, the campaign, the bench, and this one.
 const PACKAGES: [&str; 8] = [
     "--package",
     "pg_snowflake_harness",
@@ -24,6 +24,9 @@ const PACKAGES: [&str; 8] = [
     "--package",
     "pg_snowflake_tool",
 ];
+/// The packages that a change of anything builds.
+const OURS: [&str; 4] = ["--exclude", "pg_snowflake", "--exclude", "pg_snowflake_examples"];
+const REFUSE_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 /// The fuzz crate has its own dependencies, and is not a member of the workspace.
 pub const FUZZ_CRATE: &str = "pg_test/fuzz/Cargo.toml";
 
@@ -51,11 +54,24 @@ impl Run {
         execute_and_read(command, |line| self.report.read(line))
     }
 
+    /// Runs two of them at the same time. The output of the first is shown once the second has ended.
+    fn count_both(&mut self, mut first: Command, second: &mut Command) -> Result {
+        let first = thread::spawn(move || first.output().map_err(|error| cannot_run(&first, &error)));
+        let second = self.count(second);
+        let first = first.join().expect("running a command does not panic")?;
+        let said = String::from_utf8_lossy(&first.stdout);
+        print!("{said}");
+        eprint!("{}", String::from_utf8_lossy(&first.stderr));
+        said.lines().for_each(|line| self.report.read(line));
+        second.and(if first.status.success() { Ok(()) } else { Err(first.status.to_string()) })
+    }
+
     /// A phase that is one command.
     fn tests(&mut self, title: &str, command: &mut Command) -> Result {
         self.phase(title, |run| run.count(command))
     }
 
+    /// What needs no server, except the library.
     fn lint(&mut self) -> Result {
         self.phase("format", |_| format())?;
         self.phase("clippy", |_| clippy())?;
@@ -66,16 +82,20 @@ impl Run {
     }
 
     fn all(&mut self) -> Result {
-        // What users get. Its last minute uses one core, so it is built while the code is checked.
-        let library = thread::spawn(|| output(make("release", &pg_config()).arg("all")));
+        // What users get. It has a folder of its own, so it is built and checked beside all else that is compiled.
+        let library = thread::spawn(|| output(make("release", &pg_config()).args(["all", "lint"])));
         self.lint()?;
         let crates = &mut cargo(&["test", "--package", "pg_snowflake_ids", "--package", "pg_snowflake_policies"]);
         self.tests("unit and property tests", crates)?;
-        self.phase("release library", |_| {
+        self.phase("compiling the real-server tests", |_| execute(&mut server_tests(&["--no-run"])))?;
+        self.phase("library, its clippy and docs", |_| {
             library.join().expect("make does not panic")?;
             execute(make("release", &pg_config()).arg("install"))
         })?;
-        self.tests("real-server tests", &mut server_tests(&[]))?;
+        self.phase("real-server tests", |run| {
+            let others = server_tests(&["--lib", "--bins", "--test", "bench", "--test", "campaign"]);
+            run.count_both(others, &mut server_tests(&["--test", "servers"]))
+        })?;
         self.phase("Makefile", |_| makefile())?;
         self.report.read("left out: tests in the server: ./dev test --in-server");
         Ok(())
@@ -110,7 +130,10 @@ pub fn all() -> Result {
 
 /// What needs no server.
 pub fn lint() -> Result {
-    Run::default().lint()
+    let mut run = Run::default();
+    run.lint()?;
+    run.phase("library's clippy and docs", |_| execute(make("release", &pg_config()).arg("lint")))?;
+    run.phase("clippy of the examples", |_| clippy_of_examples())
 }
 
 /// Behaviour with the release library: what can differ on a second major. Format, clippy, docs, the campaign and the
@@ -160,6 +183,7 @@ pub fn in_server() -> Result {
 /// Drivers and ORMs.
 pub fn examples() -> Result {
     let mut run = Run::default();
+    run.phase("clippy", |_| clippy_of_examples())?;
     let test = &mut cargo(&["test", "--package", "pg_snowflake_examples", "--no-fail-fast"]);
     run.tests("drivers and ORMs", test)?;
     run.show_green("the examples are green")
@@ -182,32 +206,29 @@ fn format() -> Result {
     execute(&mut cargo(&["fmt", "--manifest-path", FUZZ_CRATE, "--check"]))
 }
 
+/// Of all but the library, which [`make`] checks as it is built, and the examples, which have many dependencies.
 fn clippy() -> Result {
-    const REFUSE_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
-    let feature = feature();
-    execute(
-        cargo_with_pgrx(&["clippy", "--workspace", "--all-targets", "--no-default-features"])
-            .args(["--features", &feature])
-            .args(REFUSE_WARNINGS),
-    )?;
+    let of_workspace = |targets: &[&str]| execute(cargo(&["clippy", "--workspace"]).args(OURS).args(targets).args(REFUSE_WARNINGS));
+    of_workspace(&["--all-targets"])?;
     // They are not targets of "all", since they run only on request.
-    execute(cargo_with_pgrx(&["clippy"]).args(PACKAGES).args(["--test", "valgrind", "--test", "figures"]).args(REFUSE_WARNINGS))?;
+    of_workspace(&["--test", "valgrind", "--test", "figures"])?;
     // The targets too. Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is
     // enough.
     execute(
-        cargo_with_pgrx(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets"])
-            .args(["--features", "targets"])
+        cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets"])
             .args(REFUSE_WARNINGS)
             .env("CUSTOM_LIBFUZZER_PATH", target().join("libFuzzer.a")),
     )
 }
 
 fn docs() -> Result {
-    execute(
-        cargo_with_pgrx(&["doc", "--workspace", "--no-deps", "--document-private-items"])
-            .args(["--no-default-features", "--features", &feature()])
-            .env("RUSTDOCFLAGS", "-D warnings"),
-    )
+    let doc = &mut cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    execute(doc.args(OURS).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Clippy of the examples. They have no API to document.
+fn clippy_of_examples() -> Result {
+    execute(cargo(&["clippy", "--package", "pg_snowflake_examples", "--all-targets"]).args(REFUSE_WARNINGS))
 }
 
 /// The feature of Cargo.toml for the major.
