@@ -1,7 +1,8 @@
 /**
  * The layouts of other ID generators, of docs/generators.md, and what an ID may be of.
  *
- * The Rust crate `pg_snowflake_ids` is the original of this table; the tests compare both with the IDs that the generators returned.
+ * The Rust crate `pg_snowflake_ids` is the original of this table; the tests compare both with the IDs that the generators returned,
+ * or that their published formulas give.
  */
 
 import { decode, layout, readings } from './snowflake.js';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { candidates, generators } from '../generators.js';
 import { decode, encode, layout } from '../snowflake.js';
 
-// What other generators returned at known times.
+// What other generators returned at known times, or what their published formulas give.
 const data = process.env.GENERATORS ?? new URL('../../pg_test/data/generators.csv', import.meta.url);
 const [, ...lines] = readFileSync(data, 'utf8').trimEnd().split('\n');
 const rows = lines.map((line) => {
