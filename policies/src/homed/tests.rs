@@ -6,7 +6,7 @@ use crate::clock::Now;
 use crate::counter::{Policy, Reading};
 use crate::lease::Ticks;
 use pg_snowflake_ids::layout::Packed;
-use pg_snowflake_ids::presets::{INSTAGRAM, JS53, POSTGRES, PRESETS};
+use pg_snowflake_ids::presets::{INSTAGRAM, POSTGRES, PRESETS};
 
 const MS: i64 = 1_000;
 
@@ -34,44 +34,17 @@ fn request(reading: &Reading, ticks: Ticks) -> Request<'_> {
 }
 
 #[test]
-fn the_arguments_must_fit_the_layout() {
-    // 128 shards.
-    let cases = [
-        ((0, 0, 1), Invalid::Modulus { modulus: 0, highest: 128 }),
-        ((0, -1, 1), Invalid::Modulus { modulus: -1, highest: 128 }),
-        ((0, 129, 1), Invalid::Modulus { modulus: 129, highest: 128 }),
-        ((0, 4, 0), Invalid::Generators { generators: 0, highest: 32 }),
-        ((0, 4, 33), Invalid::Generators { generators: 33, highest: 32 }),
-        ((0, 4, i32::MAX), Invalid::Generators { generators: i32::MAX, highest: 32 }),
-        ((-1, 4, 2), Invalid::Shard { shard: -1, highest: 7 }),
-        ((8, 4, 2), Invalid::Shard { shard: 8, highest: 7 }),
-    ];
-    for ((shard_id, modulus, generators), expected) in cases {
-        assert_eq!(Homed::in_partition(&JS53, shard_id, modulus, generators), Err(expected));
-    }
+fn a_search_looks_at_one_counter_at_least_however_many_numbers_it_has() {
     let wide = Layout { time_bits: 32, shard_bits: 31, seq_bits: 0, ..INSTAGRAM };
-    let too_large = Invalid::Modulus { modulus: i32::MAX, highest: MAX_MODULUS };
-    assert_eq!(Homed::in_partition(&wide, 0, i32::MAX, 1), Err(too_large));
+    let homed = Homed::in_partition(&wide, 0, 1, 1).expect("valid");
+    assert_eq!(homed.first_in(&wide, Run { first: 5, last: 5 }), Some(Found { counter: 5, shard: 0 }));
 }
 
 #[test]
-fn ranges_are_sorted_and_merged() {
-    const MIN: i32 = i32::MIN;
-    let ranges = |ranges: &[(i64, i64)]| {
-        hash_ranges(Vec::new(), ranges.iter().copied()).map(|ranges| ranges.iter().map(|range| (range.first, range.last)).collect())
-    };
-    assert_eq!(ranges(&[(i64::MIN, i64::MAX)]), Ok(vec![(MIN, i32::MAX)]));
-    let of_two = [(0, 999_999), (i64::MIN, -1_000), (-999, -1)];
-    assert_eq!(ranges(&of_two), Ok(vec![(MIN, 999_999)]));
-    let apart = [(5_000_000, i64::MAX), (0, 999_999)];
-    assert_eq!(ranges(&apart), Ok(vec![(0, 999_999), (5_000_000, i32::MAX)]));
-    assert_eq!(ranges(&[(0, MIN_HASHES - 1)]), Ok(vec![(0, MIN_HASHES as i32 - 1)]));
-    let too_few = Invalid::TooFewHashes { hashes: MIN_HASHES - 1, needed: MIN_HASHES };
-    assert_eq!(ranges(&[(1, MIN_HASHES - 1)]), Err(too_few));
-    assert_eq!(ranges(&[]), Err(Invalid::NoRange));
-    for beyond in [(0, 1 << 31), (-(1 << 31) - 1, 0), (1 << 31, i64::MAX)] {
-        assert_eq!(ranges(&[beyond]), Err(Invalid::RangeBeyondHashes));
-    }
+fn a_range_has_at_least_so_many_hashes() {
+    let first_and_last = |last| hash_ranges(Vec::new(), [(0, last)]).map(|ranges| (ranges[0].first, ranges[0].last));
+    assert_eq!(first_and_last(MIN_HASHES - 1), Ok((0, MIN_HASHES as i32 - 1)));
+    assert_eq!(first_and_last(MIN_HASHES - 2), Err(Invalid::TooFewHashes { hashes: MIN_HASHES - 1, needed: MIN_HASHES }));
 }
 
 /// How many counters of 20,000 have an ID that is at home in partition 1, and how many tries an ID takes.
