@@ -4,7 +4,7 @@ use super::relocation::small_fleet;
 use pg_snowflake_harness::Shutdown;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::fleet::audit::{Findings, audit};
-use pg_snowflake_harness::fleet::writers::users_of;
+use pg_snowflake_harness::fleet::writers::{Journal, MARK, Post, users_of};
 use pg_snowflake_harness::fleet::{Fleet, schema};
 use postgres::Client;
 
@@ -69,6 +69,31 @@ fn rows_loaded_in_every_way_have_different_ids_and_are_where_the_ids_lead() {
     let expected = 3 * 4 * 20 * 30 + 2 * 4 * (1 + 10 + 100);
     assert_eq!(printed(&mut client, "SELECT count(*) FROM posts"), expected.to_string());
     assert_eq!(audit(&mut client, &[]), Findings::default());
+}
+
+#[test]
+fn the_audit_finds_each_row_that_is_lost_unexpected_duplicate_miscounted_or_misplaced() {
+    let Some((fleet, mut client, user_id)) = router() else { return };
+    let mut shard = fleet.connect_to_shard(1);
+    let [acknowledged, unexpected] = ["one", "two"].map(|body| {
+        let body = format!("{MARK} {body}");
+        let insert = "INSERT INTO posts (user_id, body) VALUES ($1, $2) RETURNING id";
+        Post { id: shard.query_one(insert, &[&user_id, &body]).unwrap().get(0), user_id, body }
+    });
+    let lost = Post { id: 1, ..unexpected.clone() };
+    let other = users_of(&fleet, 2)[0];
+    run(
+        &mut shard,
+        &format!(
+            "INSERT INTO posts VALUES ({user_id}, {user_id}, 'with the ID of a user');
+             UPDATE users SET posts = 1 WHERE id = {user_id};
+             ALTER TABLE users DROP CONSTRAINT users_id_check;
+             INSERT INTO users VALUES ({other} # 4, 'of shard 2')"
+        ),
+    );
+    let journal = Journal { posts: vec![acknowledged, lost.clone()], ..Journal::default() };
+    let expected = Findings { lost: vec![lost], unexpected: vec![unexpected], duplicate_ids: 1, miscounted_users: 1, misplaced: 1 };
+    assert_eq!(audit(&mut client, &[&journal]), expected);
 }
 
 #[test]
