@@ -1,15 +1,19 @@
 //! PostgreSQL's own tests of `nextval()`, restated, and other tests that are best written as scripts of one or two
 //! sessions.
 
-use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::regress::{self, ISOLATION, REGRESS};
-use pg_snowflake_harness::release;
+use pg_snowflake_harness::{Cluster, release, top};
 use std::fs;
 use std::path::Path;
 
 #[test]
 fn scripts_of_one_session_match_their_expected_files() {
     REGRESS.run_all(&Cluster::new(), here());
+}
+
+#[test]
+fn the_script_of_the_metrics_matches_its_expected_file() {
+    REGRESS.run_all(&Cluster::new(), &top().join("monitoring/tests"));
 }
 
 #[test]

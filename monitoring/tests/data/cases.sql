@@ -1,0 +1,1 @@
+../../../pg_test/data/cases.sql
