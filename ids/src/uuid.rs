@@ -63,14 +63,6 @@ mod tests {
     use crate::presets::INSTAGRAM;
 
     #[test]
-    fn the_time_is_in_the_time_field_of_version_7() {
-        let id = INSTAGRAM.id(INSTAGRAM.at_tick(905, 1_387_263_000), 1341);
-        let uuid = from_id(id, &INSTAGRAM).unwrap();
-        assert_eq!((uuid >> 80) as i64, 1_314_220_021_721 + 1_387_263_000);
-        assert_eq!((uuid >> 76 & 0xf, uuid >> 62 & 0b11), (7, 2));
-    }
-
-    #[test]
     fn a_uuid_without_an_id_is_refused() {
         let ours = from_id(1 << 60, &INSTAGRAM).unwrap();
         assert_eq!(to_id(ours, &INSTAGRAM), Some(1 << 60));
