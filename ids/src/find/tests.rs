@@ -1,53 +1,12 @@
-//! The regression test `find_layout` has the copies that public repositories have, and all presets.
+//! The script `find_layout` has the copies that public repositories have, all presets, rows that do not fit, and units in doubt. The test
+//! `simulation` has clocks, rates and counters of every kind.
 
 use super::*;
-use crate::Unit;
-use crate::presets::{INSTAGRAM, POSTGRES, SONYFLAKE, TWITTER};
+use crate::presets::{INSTAGRAM, TWITTER};
 use proptest::prelude::*;
 
 const BEGIN_US: i64 = 1_767_225_600_000_000; // 2026-01-01
 const HOUR_US: i64 = 3_600_000_000;
-
-/// Rows of a generator that counts on, one in three minutes, with clocks up to two seconds off and one row in ten late.
-fn rows(layout: Layout, shards: &[u32], count: i64) -> Vec<Sample> {
-    (0..count)
-        .map(|n| {
-            let unix_us = BEGIN_US + n * HOUR_US / 20 + hash(n) % 10_000_000;
-            let shard = shards[(n * 7 / 3) as usize % shards.len()];
-            let seq = (n / shards.len() as i64 + 700) & (layout.seqs() - 1);
-            let fields = crate::Fields { tick: layout.tick_at(unix_us), shard, seq: seq as u32 };
-            let late_us = if n % 10 == 0 { n % 240 * HOUR_US } else { (n * 7919 % 41 - 20) * 100_000 };
-            Sample { id: layout.compose(fields), unix_us: unix_us + late_us }
-        })
-        .collect()
-}
-
-#[test]
-fn presets_are_found_by_their_epoch_and_their_bits() {
-    for layout in [INSTAGRAM, TWITTER, SONYFLAKE, POSTGRES] {
-        let found = find(&mut rows(layout, &[5], 6_000)).unwrap_or_else(|error| panic!("{layout}: {error:?}"));
-        assert_eq!(found.layout, layout);
-        assert_eq!(found.shards, [5]);
-        assert!(found.is_sure(), "{found:?}");
-    }
-}
-
-#[test]
-fn a_layout_of_ones_own_is_found_with_its_epoch_to_the_error_of_the_clocks() {
-    let own = Layout { time_bits: 43, shard_bits: 9, seq_bits: 12, epoch_ms: 1_495_331_934_000, ..INSTAGRAM };
-    let found = find(&mut rows(own, &[1, 5, 20], 20_000)).unwrap();
-    assert_eq!(Layout { epoch_ms: own.epoch_ms, ..found.layout }, own);
-    assert!(found.layout.epoch_ms.abs_diff(own.epoch_ms) < 2_000, "{found:?}");
-    assert_eq!(found.shards, [1, 5, 20]);
-}
-
-#[test]
-fn rows_that_do_not_fit_are_those_that_came_late() {
-    let rows = rows(INSTAGRAM, &[5], 20_000);
-    let found = find(&mut rows.clone()).unwrap();
-    let misfits = rows.iter().filter(|row| !found.fits(row)).count();
-    assert!((1_800..=2_000).contains(&misfits), "{misfits}");
-}
 
 #[test]
 fn a_counter_that_has_not_wrapped_leaves_candidates_with_the_usual_widths_first() {
@@ -59,33 +18,6 @@ fn a_counter_that_has_not_wrapped_leaves_candidates_with_the_usual_widths_first(
         let without_shard = found.candidates.last().expect("others");
         assert_eq!((without_shard.0.shard_bits, &without_shard.1[..]), (0, &[0][..]));
     }
-}
-
-#[test]
-fn the_epoch_is_exact_if_the_clocks_are() {
-    for (unit, epoch_ms) in
-        [(Unit::S1, 1_605_024_000_000), (Unit::Ms100, 1_600_000_001_300), (Unit::Ms1, 1_582_136_402_028), (Unit::Ms1, 1_577_836_830_000)]
-    {
-        let own = Layout { unit, epoch_ms, ..INSTAGRAM };
-        let found = find(&mut rows_of(own, 3_000, |_| 5, |n| n)).unwrap();
-        assert_eq!((found.layout.unit, found.layout.epoch_ms, found.is_sure()), (unit, epoch_ms, true));
-    }
-}
-
-#[test]
-fn one_busy_minute_does_not_hide_a_year_in_which_no_row_fits() {
-    let own = Layout { epoch_ms: 1_600_000_000_000, ..INSTAGRAM };
-    let mut rows = rows_of(own, 3_000, |_| 5, |n| n);
-    assert!(find(&mut rows.clone()).unwrap().is_sure());
-    for (n, row) in rows.iter_mut().enumerate().filter(|(n, _)| n % 5 > 0) {
-        row.unix_us += 600_000_000 + n as i64 % 97 * 10_000_000;
-    }
-    let last = *rows.last().expect("rows");
-    // In a minute, so many that most rows fit.
-    rows.extend((1..30_000).map(|n| Sample { id: last.id + (n << 24), unix_us: last.unix_us + n * 2_000 }));
-    let found = find(&mut rows).unwrap();
-    let fitting = rows.iter().filter(|row| found.fits(row)).count();
-    assert!(fitting * 10 > rows.len() * 9 && !found.fits_most_of_the_time && !found.is_sure(), "{fitting} of {}", rows.len());
 }
 
 /// A number that looks random.
@@ -141,19 +73,6 @@ fn counters_in_another_order_give_the_layout_or_leave_a_doubt() {
     }
 }
 
-#[test]
-fn every_cache_of_every_number_of_sessions_gives_the_layout_or_leaves_a_doubt() {
-    for sessions in [1, 2, 5, 30] {
-        for cache in [1, 10, 32, 64] {
-            let counter = |n: i64| (n / sessions / cache * sessions + n % sessions) * cache + n / sessions % cache;
-            let rows = rows_of(INSTAGRAM, 5_000, |_| 5, counter);
-            let found = find(&mut rows.clone()).unwrap();
-            let is_right = found.layout == INSTAGRAM;
-            assert!(is_right || !found.is_division_certain, "{sessions}, {cache}: {found:?}");
-        }
-    }
-}
-
 /// Rows as a statement of many rows inserts them: `burst` in 1 ms, of all rows of a minute.
 fn bursts(layout: Layout, count: i64, burst: i64, resets: bool) -> Vec<Sample> {
     (0..count)
@@ -199,26 +118,11 @@ fn consecutive_numbers_are_no_ids_with_a_time() {
 #[test]
 fn an_id_from_elsewhere_changes_nothing() {
     let own = Layout { epoch_ms: 1_600_000_000_000, ..INSTAGRAM };
-    let mut samples = rows(own, &[5], 5_000);
+    let mut samples = rows_of(own, 5_000, |_| 5, |n| n);
     samples.push(Sample { id: i64::MAX, unix_us: BEGIN_US });
     samples.push(Sample { id: 17, unix_us: BEGIN_US });
     let found = find(&mut samples).unwrap();
     assert_eq!((found.layout.seq_bits, found.shards), (own.seq_bits, vec![5]));
-}
-
-#[test]
-fn times_that_are_close_together_leave_a_doubt_about_the_unit() {
-    let rows = rows(Layout { epoch_ms: 1_600_000_000_000, ..INSTAGRAM }, &[5], 20_000);
-    let far = find(&mut rows.clone()).unwrap();
-    assert_eq!((far.layout.unit, far.other_ticks_us), (Unit::Ms1, vec![]));
-    // Of a minute, with clocks up to two seconds off.
-    let of_a_minute = |n: i64| {
-        let unix_us = BEGIN_US + n * 1_000_000;
-        let fields = crate::Fields { tick: INSTAGRAM.tick_at(unix_us), shard: 5, seq: n as u32 };
-        Sample { id: INSTAGRAM.compose(fields), unix_us: unix_us + hash(n) % 4_000_000 }
-    };
-    let near = find(&mut (0..60).map(of_a_minute).collect()).unwrap();
-    assert!(near.other_ticks_us.contains(&Unit::S1.us()), "{near:?}");
 }
 
 #[test]
