@@ -57,12 +57,8 @@ mod tests {
 
     const NOW_US: i64 = 1_800_000_000_000_000;
 
-    fn at(last_value: i64, is_called: bool) -> State {
-        State { last_value, is_called }
-    }
-
-    fn in_instagram(state: State, max_value: i64) -> Headroom {
-        Headroom::of(state, max_value, INSTAGRAM, NOW_US)
+    fn in_instagram(last_value: i64, is_called: bool, max_value: i64) -> Headroom {
+        Headroom::of(State { last_value, is_called }, max_value, INSTAGRAM, NOW_US)
     }
 
     /// The first counter in the tick `ms` milliseconds after the clock's.
@@ -71,45 +67,37 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_that_was_never_called_has_no_last_id() {
-        assert_eq!(in_instagram(at(1, false), i64::MAX).last_us, None);
-        assert_eq!(in_instagram(at(-7, true), i64::MAX).last_us, None);
-    }
-
-    #[test]
-    fn the_last_id_has_the_time_of_its_tick() {
-        let headroom = in_instagram(at(counter_in(-2500) + 3, true), i64::MAX);
-        assert_eq!(headroom.last_us, Some(NOW_US - 2_500_000));
-        assert_eq!(headroom.lead_us, 0);
-    }
-
-    #[test]
-    fn a_sequence_is_ahead_by_its_tick_whether_it_was_called_or_not() {
-        for is_called in [false, true] {
-            assert_eq!(in_instagram(at(counter_in(80), is_called), i64::MAX).lead_us, 80_000);
+    fn the_last_id_has_the_time_of_its_tick_by_which_a_sequence_is_ahead_of_the_clock() {
+        let late = counter_in(-2500) + 3;
+        for (last_value, is_called, last_us, lead_us) in [
+            (1, false, None, 0),
+            (-7, true, None, 0),
+            (late, true, Some(NOW_US - 2_500_000), 0),
+            (counter_in(80), false, None, 80_000),
+            (counter_in(80), true, Some(NOW_US + 80_000), 80_000),
+        ] {
+            let headroom = in_instagram(last_value, is_called, i64::MAX);
+            assert_eq!((headroom.last_us, headroom.lead_us), (last_us, lead_us), "{last_value} {is_called}");
         }
     }
 
     #[test]
-    fn ids_left_counts_from_the_later_of_clock_and_sequence() {
+    fn ids_left_counts_from_the_later_of_clock_and_sequence_to_the_end_or_to_maxvalue() {
         let end = INSTAGRAM.max_counter();
-        // If the clock is ahead, seq continues.
-        assert_eq!(in_instagram(at(4, true), i64::MAX).ids_left, end - counter_in(0) - 5 + 1);
-        assert_eq!(in_instagram(at(counter_in(80), true), i64::MAX).ids_left, end - counter_in(80));
-        assert_eq!(in_instagram(at(end, true), i64::MAX).ids_left, 0);
-        assert_eq!(in_instagram(at(end, false), i64::MAX).ids_left, 1);
-    }
-
-    #[test]
-    fn ids_left_ends_at_maxvalue() {
-        assert_eq!(in_instagram(at(1, true), 2_147_483_647).ids_left, 0);
-        assert_eq!(in_instagram(at(counter_in(1), true), counter_in(1) + 10).ids_left, 10);
-    }
-
-    #[test]
-    fn no_ids_are_left_after_the_end_of_the_layout() {
-        let after = JS53.instant_of(JS53.max_tick() + 1);
-        assert_eq!(Headroom::of(at(1, false), i64::MAX, JS53, after).ids_left, 0);
+        for (last_value, is_called, max_value, ids_left) in [
+            // If the clock is ahead, seq continues.
+            (4, true, i64::MAX, end - counter_in(0) - 5 + 1),
+            (counter_in(80), true, i64::MAX, end - counter_in(80)),
+            (end, true, i64::MAX, 0),
+            (end, false, i64::MAX, 1),
+            (i64::MAX, true, i64::MAX, 0),
+            (1, true, 2_147_483_647, 0),
+            (counter_in(1), true, counter_in(1) + 10, 10),
+        ] {
+            assert_eq!(in_instagram(last_value, is_called, max_value).ids_left, ids_left, "{last_value} {is_called} {max_value}");
+        }
+        let state = State { last_value: 1, is_called: false };
+        assert_eq!(Headroom::of(state, i64::MAX, JS53, JS53.instant_of(JS53.max_tick() + 1)).ids_left, 0);
     }
 
     #[test]
@@ -117,11 +105,10 @@ mod tests {
         for &(_, layout) in PRESETS {
             for last_value in [i64::MIN, 0, i64::MAX] {
                 for now_us in [i64::MIN, 0, NOW_US, i64::MAX] {
-                    let headroom = Headroom::of(at(last_value, true), i64::MAX, layout, now_us);
+                    let headroom = Headroom::of(State { last_value, is_called: true }, i64::MAX, layout, now_us);
                     assert!(headroom.lead_us >= 0 && headroom.ids_left >= 0, "{headroom:?}");
                 }
             }
         }
-        assert_eq!(in_instagram(at(i64::MAX, true), i64::MAX).ids_left, 0);
     }
 }

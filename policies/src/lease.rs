@@ -76,17 +76,5 @@ mod tests {
                 prop_assert_eq!(ticks.contains(tick), begins_in_it, "{:?}, {}", ticks, tick);
             }
         }
-
-        #[test]
-        fn adjacent_spans_share_no_tick(
-            layout in any_layout(),
-            starts_us in 0..1_i64 << 52,
-            lengths in prop::array::uniform2(0..1_000_000_i64),
-        ) {
-            let middle = starts_us + lengths[0];
-            let before = Span { starts_us, ends_us: middle }.ticks(&layout);
-            let after = Span { starts_us: middle, ends_us: middle + lengths[1] }.ticks(&layout);
-            prop_assert!(before.last < after.first);
-        }
     }
 }
