@@ -1,4 +1,4 @@
-//! The rules case by case.
+//! The rules case by case, beside those that the script `registry_claims` shows on a server.
 
 use super::*;
 
@@ -149,40 +149,6 @@ fn a_span_in_which_nothing_was_used_is_given_back() {
 }
 
 #[test]
-fn a_request_with_an_old_serial_is_refused() {
-    let lease = held();
-    let request = by("a", 1, Some(lease.serial), 2, NOW);
-    let renewed = claim(Some(&lease), request, at(NOW)).unwrap();
-    let delayed = Claim { nonce: 3, ..request };
-    assert_eq!(claim(Some(&renewed), delayed, at(NOW)), Err(Refusal::Superseded));
-    assert_eq!(by_its_mark(&renewed, 1, lease.serial, NOW), None);
-    // The row was lost, or went to another server.
-    assert_eq!(claim(None, delayed, at(NOW)), Err(Refusal::Superseded));
-    let later = NOW + 2 * LENGTH;
-    let next = claim(Some(&renewed), by("b", 2, None, 4, later), at(later)).unwrap();
-    let serial = Some(next.serial);
-    let late = Claim { serial, ..by("a", 1, serial, 5, later) };
-    assert_eq!(claim(Some(&next), late, at(later)), Err(Refusal::Superseded));
-}
-
-#[test]
-fn a_release_ends_the_span_above_what_was_used() {
-    let lease = held();
-    let ends_us = |mark_us| by_its_mark(&lease, 1, lease.serial, mark_us).expect("the holder").span.ends_us;
-    assert_eq!(ends_us(NOW + S + 1), NOW + S + 1);
-    assert_eq!(ends_us(NOW + 1), NOW + 1);
-    assert_eq!(ends_us(i64::MIN), i64::MIN);
-    assert_eq!(ends_us(i64::MAX), NOW + LENGTH);
-
-    let released = by_its_mark(&lease, 1, lease.serial, NOW + S).expect("the holder");
-    assert_eq!(by_its_mark(&released, 1, released.serial, NOW), None);
-    let next = claim(Some(&released), by("b", 2, None, 2, NOW), at(NOW)).unwrap();
-    assert_eq!(next.span, span(NOW + S, NOW + LENGTH));
-    let of_released = by("a", 1, Some(released.serial), 2, NOW);
-    assert_eq!(claim(Some(&released), of_released, at(NOW)).unwrap().span, next.span);
-}
-
-#[test]
 fn a_wrong_clock_is_refused() {
     let ask_for = |length_us, behind_us| {
         let until_us = NOW - behind_us + length_us;
@@ -203,22 +169,6 @@ fn a_wrong_clock_is_refused() {
         assert_eq!(matches!(refusal, Refusal::ClockBehind { .. }), is_behind);
         assert_eq!(matches!(refusal, Refusal::ClockAhead { .. }), !is_behind);
     }
-}
-
-#[test]
-fn a_take_over_bars_the_holder_and_waits_for_its_end() {
-    let lease = held();
-    let reserved = take_over(Some(&lease), "b");
-    let ask_at = |now_us, node, incarnation, serial| claim(Some(&reserved), by(node, incarnation, serial, 2, now_us), at(now_us));
-    let ask = |node, incarnation, serial| ask_at(NOW + S, node, incarnation, serial);
-    assert_eq!(ask("a", 1, Some(lease.serial)), Err(Refusal::Barred));
-    assert_eq!(ask("a", 1, None), Err(Refusal::Barred));
-    assert_eq!(ask("a", 3, None), Err(Refusal::ReservedFor { node: "b".into() }));
-    assert_eq!(ask("b", 2, None), Err(Refusal::EndsLater { ends_us: NOW + LENGTH }));
-    let granted = ask_at(NOW + LENGTH, "b", 2, None).unwrap();
-    assert_eq!(granted.span, span(NOW + LENGTH, NOW + 2 * LENGTH));
-    // A shard that nobody had is free, whatever the registry's clock reads.
-    assert_eq!(take_over(None, "b").span, span(i64::MIN, i64::MIN));
 }
 
 /// Its memory does not say that it held the lease: the answer to its claim was lost, or it has released the lease.
@@ -275,18 +225,4 @@ fn a_node_gets_the_number_that_it_had_or_the_lowest_that_nobody_had() {
     // That of a retired node whose span has ended.
     assert_eq!(assign(&[(0, "", false), (1, "", true)]), Some(1));
     assert_eq!(assign(&[(0, "b", true), (1, "", false)]), Some(2));
-}
-
-#[test]
-fn a_retired_node_leaves_its_shard_to_any_node_after_its_span() {
-    let lease = held();
-    let retired = retire(&lease);
-    let ask = |node, incarnation, serial, now_us| claim(Some(&retired), by(node, incarnation, serial, 2, now_us), at(now_us));
-    assert_eq!(ask("a", 1, Some(lease.serial), NOW + S), Err(Refusal::Barred));
-    assert_eq!(ask("b", 2, None, NOW + S), Err(Refusal::EndsLater { ends_us: NOW + LENGTH }));
-    for (node, incarnation) in [("b", 2), ("a", 3)] {
-        let granted = ask(node, incarnation, None, NOW + LENGTH).unwrap();
-        assert_eq!((granted.span.starts_us, granted.node.as_str()), (NOW + LENGTH, node));
-    }
-    assert!(retired.has_ended(NOW + LENGTH) && !retired.has_ended(NOW + LENGTH - 1));
 }
