@@ -50,16 +50,9 @@ fn read_field(file: &str, name: &str) -> String {
         .map_or_else(|| "unknown".to_owned(), |(_, value)| value.trim().to_owned())
 }
 
-/// 1234567 as 1,234,567.
-pub fn thousands(number: i64) -> String {
-    let digits = number.unsigned_abs().to_string();
-    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
-    format!("{}{}", if number < 0 { "-" } else { "" }, groups.join(","))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{replaced, thousands};
+    use super::replaced;
 
     #[test]
     fn a_record_replaces_what_stands_between_its_marks() {
@@ -67,13 +60,5 @@ mod tests {
         let new = "above\n<!-- tables: begin -->\nnew\n<!-- tables: end -->\nbelow\n";
         assert_eq!(replaced(page, "tables", "new\n").as_deref(), Some(new));
         assert_eq!(replaced(page, "campaign", "new\n"), None);
-    }
-
-    #[test]
-    fn thousands_have_commas_between_them() {
-        let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (-1_234_567, "-1,234,567")];
-        for (number, text) in cases {
-            assert_eq!(thousands(number), text);
-        }
     }
 }

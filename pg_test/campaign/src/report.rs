@@ -5,9 +5,9 @@ use crate::Kind::{self, BesideCore, OfAServer, OfAShard, OfTheSqlEdition};
 use crate::plan::{Outcome, Plan, Turn};
 use crate::tally::Tally;
 use pg_snowflake_harness::installation::{self, left_out};
-use pg_snowflake_harness::record::thousands;
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};
+use thousands::Separable;
 
 /// How often progress is reported.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -217,7 +217,7 @@ fn table(f: &mut Formatter, title: &str, rows: &[&Row], columns: &[Column]) -> f
 }
 
 fn line(f: &mut Formatter, title: &str, times: &str, tally: &Tally, columns: &[Column]) -> fmt::Result {
-    let figures = columns.iter().map(|(_, figure, _)| thousands(figure(tally) as i64));
+    let figures = columns.iter().map(|(_, figure, _)| figure(tally).separate_with_commas());
     writeln!(f, "| {title} | {times} | {} |", figures.collect::<Vec<_>>().join(" | "))
 }
 
