@@ -11,7 +11,7 @@ pub use program::{command, run};
 
 use pg_snowflake_harness::installation::{left_out, remove_pg_variables};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
-use registry::{APT, NPM, PYPI};
+use registry::install;
 use std::io;
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
@@ -31,7 +31,7 @@ pub fn with_pip(client: &str, folder: &str) -> Option<TempDir> {
     pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--root-user-action=ignore"]);
     pip.args(["--requirement=requirements.txt", "--target=packages", "--no-compile"]);
     pip.args(["--retries=2", "--timeout=60"]);
-    PYPI.install(client, &mut pip).then_some(dir)
+    install(client, "the Python Package Index", &mut pip).then_some(dir)
 }
 
 pub fn python(dir: &TempDir, program: &str) -> Command {
@@ -49,7 +49,7 @@ pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
     let mut npm = command("npm", dir.path());
     npm.args(["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
     npm.args(["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]);
-    NPM.install(client, &mut npm).then_some(dir)
+    install(client, "the npm registry", &mut npm).then_some(dir)
 }
 
 /// The same with Debian's JDBC driver in `package`.
@@ -67,7 +67,7 @@ pub fn with_packages(client: &str, folder: &str, packages: &[&str]) -> Option<Te
         return None;
     }
     let dir = copy_of(folder);
-    if !APT.install(client, command("apt-get", dir.path()).arg("download").args(packages)) {
+    if !install(client, "the distribution's mirror", command("apt-get", dir.path()).arg("download").args(packages)) {
         return None;
     }
     for entry in fs::read_dir(dir.path()).unwrap() {
