@@ -1,6 +1,7 @@
 //! The long form of the campaign. `./dev campaign` builds what it needs and runs it.
 
 use clap::Parser;
+use clap::builder::PossibleValuesParser;
 use pg_snowflake_campaign::{FAULTS, Fault, Kind, Plan, run};
 use pg_snowflake_harness::record::{circumstances, record};
 use pg_snowflake_harness::top;
@@ -16,11 +17,9 @@ struct Options {
     /// The seed of all choices; random by default.
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this fault: kill, checkpoint, steps, behind, failover, async, restore, dump, upgrade, alter, template or
-    /// clients; beside core's functions: oracle; of the SQL edition: managed; of servers that want the same shard: lease-backup, lease-disk, lease-promotion, lease-pause,
-    /// lease-processes, lease-clocks, lease-takeover, lease-registry, lease-outage, lease-late, lease-failover, lease-restore, lease-rollback or lease-clone-restart.
-    #[arg(long, value_parser = fault)]
-    fault: Option<&'static Fault>,
+    /// Only this fault; those of servers that want the same shard begin with lease.
+    #[arg(long, value_parser = PossibleValuesParser::new(FAULTS.iter().map(|fault| fault.name)))]
+    fault: Option<String>,
     /// Only the faults of servers that want the same shard, without a registry: how many IDs leases keep from being
     /// repeated.
     #[arg(long)]
@@ -44,19 +43,16 @@ fn minutes(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(minutes * 60.0).map_err(|error| error.to_string())
 }
 
-fn fault(name: &str) -> Result<&'static Fault, String> {
-    Fault::named(name).ok_or_else(|| format!("choose from: {}", FAULTS.iter().map(|fault| fault.name).collect::<Vec<_>>().join(", ")))
-}
-
 fn main() -> ExitCode {
     let options = Options::parse();
+    let only = options.fault.as_deref().and_then(Fault::named);
     let is_usual = options.fault.is_none() && options.rounds.is_none() && !options.short;
     let rounds = |fault: &Fault| match options.rounds {
         Some(rounds) => rounds,
         None if options.short => fault.short,
         None => fault.long,
     };
-    let faults = match options.fault {
+    let faults = match only {
         Some(fault) => vec![fault],
         None if options.without_leases => FAULTS.iter().filter(|fault| fault.kind() == Kind::OfAShard).collect(),
         None => FAULTS.iter().collect(),
