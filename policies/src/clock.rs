@@ -221,16 +221,6 @@ mod tests {
     }
 
     #[test]
-    fn the_high_water_mark_of_an_issued_id_survives_a_backward_step_and_that_of_a_refusal_does_not() {
-        let mut guard = Guard::default();
-        let (issued, _) = guard.observe(START + 500, || 500);
-        guard.note_issued(issued);
-        guard.observe(START + 3600 * SECOND, || 501);
-        let (now, _) = guard.observe(START + 200, || 502);
-        assert_eq!(now, Now { reading_us: START + 200, high_water_us: START + 500 });
-    }
-
-    #[test]
     fn the_monotonic_clock_is_not_read_while_the_wall_clock_moves_little() {
         let mut guard = Guard::default();
         guard.observe(START, || 0);

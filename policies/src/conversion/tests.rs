@@ -97,3 +97,11 @@ fn one_statement_widens_all_columns_of_a_table_after_the_default_is_dropped() {
         ]
     );
 }
+
+#[test]
+fn a_quoted_literal_round_trips() {
+    let cases = [("a", "'a'"), ("it's", "'it''s'"), (r"a\b'c", r"E'a\\b''c'")];
+    for (text, quoted) in cases {
+        assert_eq!(quote_literal(text), quoted);
+    }
+}

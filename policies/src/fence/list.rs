@@ -58,6 +58,7 @@ pub fn append(text: &str, element: &str) -> String {
 mod tests {
     use super::{InvalidSetting, MAX_BYTES, MAX_EXCERPT, append, elements};
     use crate::fence::{hosts, shards};
+    use proptest::prelude::*;
 
     #[test]
     fn only_an_empty_list_has_no_elements() {
@@ -106,5 +107,17 @@ mod tests {
     fn a_list_without_room_is_refused() {
         let invalid = shards::parse("5", |_| None).unwrap_err();
         assert_eq!(invalid.detail, "Memory is too short to read the value.");
+    }
+
+    proptest! {
+        /// No element, no shard and no host: a value never allows more than it lists.
+        #[test]
+        fn only_a_blank_text_lists_nothing(text in "[-0-9, a]{0,24}|\\PC{0,24}") {
+            let shards = shards::parse(&text, |count| Some(Vec::with_capacity(count))).map(|shards| shards.is_empty());
+            let hosts = hosts::parse(&text, |count| Some(Vec::with_capacity(count))).map(|hosts| hosts.is_empty());
+            for is_empty in [shards, hosts].into_iter().flatten() {
+                prop_assert_eq!(is_empty, text.trim().is_empty());
+            }
+        }
     }
 }
