@@ -74,7 +74,8 @@ def counter(decoded, seq_bits):
         begins = f"from {firsts[0]}" if len(set(firsts)) == 1 else "from random"
     else:
         begins = "random"
-    return f"{begins}, repeats" if 0 in steps else begins
+    # Random counters are repeated by chance, in some runs.
+    return f"{begins}, repeats" if 0 in steps and begins != "random" else begins
 
 
 def rows_of_page(path):
