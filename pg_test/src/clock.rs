@@ -2,6 +2,7 @@
 //! test hook. The monotonic clock is not changed.
 
 use crate::Cluster;
+use crate::id::now_ms;
 use crate::process::backend_pid;
 use crate::sequence::{counter_in_an_hour, state};
 use crate::wait::wait_until_it_waits_for_the_clock;
@@ -22,6 +23,20 @@ pub fn cluster_with_posts() -> Cluster {
              ALTER SEQUENCE posts_id_seq OWNED BY posts.id",
         )
         .expect("a new database");
+    cluster
+}
+
+/// Sets the clock of a server to a time, such as `2026-11-23 12:00Z`.
+pub fn set_to(cluster: &Cluster, time: &str) {
+    let wanted = format!("SELECT extract(epoch FROM timestamptz '{time}')::float8");
+    let wanted: f64 = cluster.connect().query_one(&wanted, &[]).expect("a time").get(0);
+    cluster.set_clock(wanted - now_ms() as f64 / 1000.0);
+}
+
+/// A server whose clock begins at noon of a Monday, 2026-11-23.
+pub fn server_at_noon() -> Cluster {
+    let cluster = Cluster::builder().fake_clock().start();
+    set_to(&cluster, "2026-11-23 12:00Z");
     cluster
 }
 

@@ -10,6 +10,7 @@
 
 use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::citus::Fleet;
+use pg_snowflake_harness::clock::set_to;
 use pg_snowflake_harness::copied;
 use pg_snowflake_harness::installation::{as_server_user, bindir, has_contrib, has_major, major, run as run_program, temp_dir};
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
@@ -209,8 +210,7 @@ fn fresh_cluster(page: &str) -> Cluster {
     let builder = Cluster::builder().setting("wal_level", "logical").without_extension();
     let cluster = if clock.is_some() { builder.fake_clock() } else { builder }.start();
     if let Some(clock) = clock {
-        let off = format!("SELECT extract(epoch FROM timestamptz '{clock}' - now())::float8");
-        cluster.set_clock(cluster.connect().query_one(&off, &[]).unwrap().get(0));
+        set_to(&cluster, clock);
     }
     cluster
 }

@@ -1,37 +1,12 @@
 //! `snowflake_create_partitions` and `snowflake_drop_partitions`: the partitions by time of a table that is partitioned by a
-//! range of its IDs.
+//! range of its IDs. What one session shows at a fixed time is in `pg_test/noon`.
 
 mod concurrency;
-mod creation;
-mod proof;
-mod removal;
-mod roles;
 
-use pg_snowflake_harness::ask::{database, printed, run};
-use pg_snowflake_harness::id::now_ms;
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
+use pg_snowflake_harness::clock::{server_at_noon, set_to};
 use pg_snowflake_harness::{Cluster, Database};
 use postgres::Client;
-
-/// The clock of [`server_at_noon`]: a Monday.
-const NOON: &str = "2026-11-23 12:00:00+00";
-
-/// [`NOON`] as a Unix time in milliseconds.
-const NOON_MS: i64 = 1_795_435_200_000;
-
-/// A server at [`NOON`].
-fn server_at_noon() -> (Cluster, Client) {
-    let cluster = Cluster::builder().fake_clock().start();
-    set_hours_from_noon(&cluster, 0.0);
-    let mut client = cluster.connect();
-    assert_eq!(printed(&mut client, &format!("SELECT now() - '{NOON}' < interval '5 min'")), "t");
-    run(&mut client, "SET timezone = 'UTC'; SET datestyle = 'ISO'");
-    (cluster, client)
-}
-
-/// Sets the clock to [`NOON`] and that many hours.
-fn set_hours_from_noon(cluster: &Cluster, hours: f64) {
-    cluster.set_clock((NOON_MS - now_ms()) as f64 / 1000.0 + hours * 3600.0);
-}
 
 /// The rows of `snowflake_create_partitions`, without their times and without the name of the table.
 fn created(client: &mut Client, arguments: &str) -> String {
@@ -45,15 +20,6 @@ fn dropped(client: &mut Client, arguments: &str) -> String {
 
 fn outcome(client: &mut Client, function: &str, arguments: &str) -> String {
     printed(client, &format!("SELECT action, partition, message FROM {function}({arguments})"))
-}
-
-/// The names of the partitions of `posts`, in the order of their bounds.
-fn partitions(client: &mut Client) -> String {
-    printed(
-        client,
-        "SELECT string_agg(c.relname, ' ' ORDER BY substring(pg_get_expr(relpartbound, c.oid) FROM '\\d+')::bigint, c.relname)
-         FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid WHERE inhparent = 'posts'::regclass",
-    )
 }
 
 /// A table `posts` whose IDs are those of shard 5.
@@ -71,29 +37,104 @@ fn month(month: &str) -> String {
     )
 }
 
-/// A partition of `posts` with the IDs of a layout from one time to another.
-fn partition(name: &str, from: &str, to: &str, layout: &str) -> String {
-    format!(
-        "CREATE TABLE {name} PARTITION OF posts
-             FOR VALUES FROM (snowflake_min_id('{from} 00:00+00', '{layout}')) TO (snowflake_min_id('{to} 00:00+00', '{layout}'));"
-    )
-}
-
-/// A partition of `posts` from a month to the current one, and a row of now.
-fn filled_from(month: &str) -> String {
-    let name = month.replace('-', "");
-    format!(
-        "CREATE TABLE posts_p{name}01 PARTITION OF posts FOR VALUES FROM (snowflake_min_id('{month}-01 00:00+00'))
-             TO (snowflake_min_id(date_trunc('month', now(), 'UTC')));
-         SELECT snowflake_create_partitions('posts', '1 month', 0);
-         INSERT INTO posts DEFAULT VALUES;"
-    )
-}
-
-/// A database with `posts` of some months, and in one more partition those from `next` up to now.
+/// A database with `posts` of some months, and in one more partition those from `next` up to now, and a row of now.
 fn old_posts(months: &[&str], next: &str) -> (Database, Client) {
     let (database, mut client) = database();
     let months: String = months.iter().map(|name| month(name)).collect();
-    run(&mut client, &format!("{POSTS}{months}{}", filled_from(next)));
+    let name = next.replace('-', "");
+    let sql = format!(
+        "{POSTS}{months}
+         CREATE TABLE posts_p{name}01 PARTITION OF posts FOR VALUES FROM (snowflake_min_id('{next}-01 00:00+00'))
+             TO (snowflake_min_id(date_trunc('month', now(), 'UTC')));
+         SELECT snowflake_create_partitions('posts', '1 month', 0);
+         INSERT INTO posts DEFAULT VALUES"
+    );
+    run(&mut client, &sql);
     (database, client)
+}
+
+/// A table whose partition of June 2020 has partitions, and these too.
+fn three_levels() -> (Database, Client) {
+    let (database, mut client) = old_posts(&[], "2020-07");
+    let sql = "ALTER TABLE posts DROP CONSTRAINT posts_pkey;
+        CREATE TABLE posts_p20200601 PARTITION OF posts
+            FOR VALUES FROM (snowflake_min_id('2020-06-01 00:00+00')) TO (snowflake_min_id('2020-07-01 00:00+00'))
+            PARTITION BY HASH (id);
+        CREATE TABLE june_0 PARTITION OF posts_p20200601 FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY LIST (body);
+        CREATE TABLE june_a PARTITION OF june_0 FOR VALUES IN ('a');
+        INSERT INTO posts SELECT snowflake_min_id('2020-06-05 00:00+00'), 'a'; INSERT INTO posts DEFAULT VALUES;
+        CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w";
+    run(&mut client, sql);
+    (database, client)
+}
+
+const ARCHIVE: &str = "CREATE FOREIGN TABLE archive PARTITION OF june_0 FOR VALUES IN ('b') SERVER s";
+
+/// Whoever detached it wants its rows.
+#[test]
+fn what_is_being_detached_at_any_level_is_not_dropped() {
+    let (database, mut client) = three_levels();
+    let mut reader = database.connect();
+    let interrupt = |client: &mut Client, reader: &mut Client, parent: &str, partition: &str| {
+        run(reader, &format!("BEGIN; SELECT FROM {parent}"));
+        run(client, "SET lock_timeout = '1ms'");
+        let detach = format!("ALTER TABLE {parent} DETACH PARTITION {partition} CONCURRENTLY");
+        assert_refused(client, &detach, Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" });
+        run(client, "RESET lock_timeout");
+        run(reader, "ROLLBACK");
+    };
+    interrupt(&mut client, &mut reader, "june_0", "june_a");
+    let expected = "failed|public.posts_p20200601|has a partition that is being detached. If no session does so, run: \
+        ALTER TABLE public.june_0 DETACH PARTITION public.june_a FINALIZE;";
+    assert_eq!(dropped(&mut client, "'posts', '1 month'"), expected);
+    run(&mut client, "ALTER TABLE june_0 DETACH PARTITION june_a FINALIZE");
+    assert_eq!(dropped(&mut client, "'posts', '1 month'"), "dropped|public.posts_p20200601|");
+    assert_eq!(printed(&mut client, "SELECT body FROM june_a"), "a");
+
+    // A partition by shard.
+    let sql = "CREATE TABLE shards (LIKE posts) PARTITION BY LIST (body);
+        CREATE TABLE one PARTITION OF shards FOR VALUES IN ('1') PARTITION BY RANGE (id);
+        CREATE TABLE two PARTITION OF shards FOR VALUES IN ('2') PARTITION BY RANGE (id)";
+    run(&mut client, sql);
+    interrupt(&mut client, &mut reader, "shards", "one");
+    let made = created(&mut client, "'shards', '1 month', 0");
+    let skipped =
+        "skipped|public.one|is being detached. If no session does so, run: ALTER TABLE public.shards DETACH PARTITION public.one FINALIZE;";
+    assert!(made.starts_with(&format!("{skipped}\ncreated|public.two_p")), "{made}");
+}
+
+#[test]
+fn a_clock_years_ahead_makes_nothing_old() {
+    let cluster = server_at_noon();
+    let mut client = cluster.connect();
+    let sql = format!(
+        "{POSTS} CREATE TABLE posts_p20260601 PARTITION OF posts
+             FOR VALUES FROM (snowflake_min_id('2026-06-01 00:00+00')) TO (snowflake_min_id('2026-11-01 00:00+00'));
+         SELECT snowflake_create_partitions('posts', '1 month', 4); INSERT INTO posts DEFAULT VALUES"
+    );
+    run(&mut client, &sql);
+    // Within the partitions that are created ahead, as long as no row has been inserted by that clock.
+    set_to(&cluster, "2027-02-15 12:00Z");
+    let mut ahead = cluster.connect();
+    let found = dropped(&mut ahead, "'posts', '2 months'");
+    let is_kept =
+        |line: &str| line.starts_with("kept|") && line.contains("is not old compared with the newest ID of the table, of 2026-11-23 12:");
+    assert!(found.lines().count() == 2 && found.lines().all(is_kept), "{found}");
+
+    // Beyond them, also if rows have been inserted.
+    set_to(&cluster, "2030-02-15 12:00Z");
+    let mut ahead = cluster.connect();
+    let refusal = Refusal { sqlstate: "55000", message: "would have the IDs of now", hint: "" };
+    assert_refused(&mut ahead, "SELECT snowflake_drop_partitions('posts', '24 months')", refusal);
+    created(&mut ahead, "'posts', '1 month', 1");
+    run(&mut ahead, "INSERT INTO posts DEFAULT VALUES");
+    let found = dropped(&mut ahead, "'posts', '24 months'");
+    let gap = "no partition has the IDs from 2027-04-01 00:00:00+00 to 2030-02-01 00:00:00+00";
+    assert!(found.lines().count() == 6 && found.lines().all(|line| line.starts_with("kept|") && line.contains(gap)), "{found}");
+    assert_eq!(printed(&mut ahead, "SELECT count(*) FROM posts"), "2");
+
+    // Before the epoch.
+    set_to(&cluster, "2009-11-23 12:00Z");
+    let early = Refusal { sqlstate: "55000", message: "outside the time range of layout \"postgres\"", hint: "clock" };
+    assert_refused(&mut cluster.connect(), "SELECT snowflake_create_partitions('posts', '1 day', 1)", early);
 }
