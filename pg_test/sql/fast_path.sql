@@ -52,3 +52,17 @@ CREATE FUNCTION next() RETURNS bigint LANGUAGE sql AS $$
 SET pg_snowflake.max_lead = 0;
 CREATE TABLE pairs AS SELECT next() AS one, setval('t', 1), next() AS other FROM generate_series(1, 100000);
 SELECT count(*) - count(DISTINCT id) FROM (SELECT one FROM pairs UNION ALL SELECT other FROM pairs) AS ids (id);
+
+\echo -- a session that uses 1,100 sequences has searched for dropped ones at the first 1,024, and not again for each of the others
+CREATE VIEW searches AS SELECT idx_scan AS searches FROM pg_stat_sys_indexes WHERE indexrelname = 'pg_class_oid_index';
+CREATE PROCEDURE use(first int, last int) LANGUAGE plpgsql AS $$ BEGIN
+    FOR n IN first..last LOOP
+        EXECUTE format('CREATE SEQUENCE s%s', n);
+        PERFORM snowflake_nextval(('s' || n)::regclass, 5);
+    END LOOP;
+    PERFORM pg_stat_force_next_flush();
+END $$;
+CALL use(1, 1030);
+SELECT searches AS before FROM searches \gset
+CALL use(1031, 1100);
+SELECT searches - :before < 5000 FROM searches;

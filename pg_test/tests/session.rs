@@ -40,6 +40,28 @@ fn dropped_sequences_take_no_memory_and_the_others_stay() {
     assert_eq!(printed(&mut client, "SELECT count(*), count(*) FILTER (WHERE id = snowflake_currval(seq)) FROM kept"), "91|91");
 }
 
+/// As many as a session uses until it searches for dropped ones for the third time, which are 4,096. Then each takes 200 bytes.
+#[test]
+fn the_memory_of_many_sequences_is_returned_once_they_are_dropped() {
+    let (_cluster, mut client) = server();
+    let pid = backend_pid(&mut client);
+    let sql = "CREATE SEQUENCE a; CREATE SEQUENCE b; CREATE SEQUENCE c;
+        CREATE PROCEDURE take(statement text) LANGUAGE plpgsql AS $$ BEGIN
+            FOR n IN 1..4095 LOOP
+                EXECUTE format(statement, n);
+                IF statement ~ 'CREATE' THEN PERFORM snowflake_nextval(('s' || n)::regclass, 5); END IF;
+                IF n % 500 = 0 THEN COMMIT; END IF;
+            END LOOP; END $$";
+    run(&mut client, sql);
+    for statement in ["CREATE TEMP SEQUENCE", "DROP SEQUENCE"] {
+        run(&mut client, &format!("CALL take('{statement} s%s')"));
+    }
+    let before = private_memory_kb(pid);
+    run(&mut client, "SELECT snowflake_nextval('a', 5); SELECT snowflake_nextval('b', 5); SELECT snowflake_nextval('c', 5)");
+    let after = private_memory_kb(pid);
+    assert!(after + 500 < before, "{before} kB before, {after} kB after");
+}
+
 #[test]
 fn changes_of_other_relations_do_not_make_a_session_open_the_sequence_again() {
     let (cluster, mut client) = server_with_sequence();
