@@ -36,6 +36,12 @@ SELECT snowflake_nextval('s', 5); \echo :LAST_ERROR_SQLSTATE
 \set VERBOSITY sqlstate
 RESET pg_snowflake.owned_shard;
 SELECT snowflake_shard_id(snowflake_nextval('s', 5));
+-- a short name may differ in more than half of it
+\c
+\set VERBOSITY default
+SET pg_snowflake.shard = 5;
+SELECT snowflake_nextval('s');
+\set VERBOSITY sqlstate
 
 -- one without a value does no harm; core warns of what it forgets
 \c

@@ -138,3 +138,27 @@ fn a_clock_years_ahead_makes_nothing_old() {
     let early = Refusal { sqlstate: "55000", message: "outside the time range of layout \"postgres\"", hint: "clock" };
     assert_refused(&mut cluster.connect(), "SELECT snowflake_create_partitions('posts', '1 day', 1)", early);
 }
+
+/// The query of the page, as it stands, and where nothing is created ahead.
+#[test]
+fn the_monitoring_query_reports_a_missing_partition_in_the_last_2_days_of_a_month() {
+    let cluster = server_at_noon();
+    run(&mut cluster.connect(), POSTS);
+    let page = include_str!("../../docs/partitions.md");
+    let query = page.split("```sql").find(|block| block.contains("HAVING")).expect("the query").split("```").next().expect("its end");
+    let without = query.replace("'1 month', 1)", "'1 month', 0)");
+    let mut alerts = |time, query: &str| {
+        set_to(&cluster, time);
+        printed(&mut cluster.connect(), &format!("SET timezone = 'UTC'; {query}"))
+    };
+    assert_eq!(alerts("2026-11-23 12:00Z", &without), "");
+    assert_eq!(alerts("2026-11-28 23:58Z", &without), "");
+    assert_eq!(alerts("2026-11-29 00:01Z", &without), "posts|2026-12-01 00:00:00+00|");
+    for time in ["2026-11-29 00:01Z", "2026-11-30 23:30Z", "2026-12-01 00:30Z", "2026-12-30 12:00Z"] {
+        assert_eq!(alerts(time, query), "", "{time}");
+    }
+    run(&mut cluster.connect(), "CREATE TABLE posts_default PARTITION OF posts DEFAULT; INSERT INTO posts VALUES (snowflake_min_id('2027-02-15'))");
+    let problem = "updated partition constraint for default partition \"posts_default\" would be violated by some row";
+    let alert = alerts("2027-01-10 12:00Z", query);
+    assert!(alert.starts_with("posts|2027-03-01 00:00:00+00|") && alert.contains(problem), "{alert}");
+}
