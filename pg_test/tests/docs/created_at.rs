@@ -1,8 +1,8 @@
 //! The generated columns of docs/time.md, with the expressions that its query prints.
 
 use super::page::page;
-use pg_snowflake_harness::ask::{database, printed, run};
-use pg_snowflake_harness::installation::{bindir, major};
+use pg_snowflake_harness::ask::{database, printed, refused, run};
+use pg_snowflake_harness::installation::{bindir, has_major, major};
 use pg_snowflake_ids::PRESETS;
 use pg_snowflake_ids::layout_spec::spec;
 
@@ -60,4 +60,31 @@ fn the_generated_column_is_the_time_of_every_id_in_every_layout() {
         let count: usize = printed(&mut client, "SELECT count(*) FROM posts").parse().unwrap();
         assert!(count > 1000, "{layout}: {count} IDs");
     }
+}
+
+#[test]
+fn a_virtual_column_has_the_limits_that_the_page_names_and_no_others() {
+    if !has_major(18, "the limits of virtual generated columns") {
+        return;
+    }
+    let (_database, mut client) = database();
+    let column = format!("created_at timestamptz GENERATED ALWAYS AS ({}) VIRTUAL", expression(&mut client, "postgres"));
+    run(&mut client, &format!("CREATE TABLE times (at timestamptz PRIMARY KEY); CREATE TABLE posts (id bigint PRIMARY KEY, {column})"));
+    for (sql, message) in [
+        ("CREATE INDEX ON posts (created_at)", "indexes on virtual generated columns are not supported"),
+        ("ALTER TABLE posts ADD UNIQUE (created_at)", "unique constraints on virtual generated columns are not supported"),
+        (
+            "ALTER TABLE posts ADD FOREIGN KEY (created_at) REFERENCES times",
+            "foreign key constraints on virtual generated columns are not supported",
+        ),
+        (
+            &format!("CREATE TABLE parts (id bigint, {column}) PARTITION BY RANGE (created_at)"),
+            "cannot use generated column in partition key",
+        ),
+        (&format!("CREATE TABLE typed (id snowflake, {column})"), "generation expression uses user-defined type"),
+        ("CREATE PUBLICATION pub FOR TABLE posts (id, created_at)", "cannot use virtual generated column \"created_at\""),
+    ] {
+        assert!(refused(&mut client, sql).message().contains(message), "{sql}: {}", refused(&mut client, sql).message());
+    }
+    run(&mut client, "ALTER TABLE posts ALTER created_at SET NOT NULL, ADD CHECK (created_at > '2010-01-01Z')");
 }

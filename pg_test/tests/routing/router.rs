@@ -212,6 +212,28 @@ fn a_statement_that_names_an_id_connects_one_server_and_one_that_looks_it_up_con
     }
 }
 
+/// With the settings and the option that the page names: no row is joined or counted on the router.
+#[test]
+fn each_server_joins_and_aggregates_its_own_rows() {
+    let Some((fleet, mut client, _)) = router() else { return };
+    run(&mut client, "SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on");
+    for shard in fleet.shards() {
+        run(&mut client, &format!("ALTER SERVER {} OPTIONS (ADD use_remote_estimate 'true')", schema(shard)));
+        let rows = "INSERT INTO posts (user_id, body) SELECT id, '' FROM users, generate_series(1, 50);
+            INSERT INTO comments (post_id, body) SELECT id, '' FROM posts, generate_series(1, 10); ANALYZE";
+        run(&mut fleet.connect_to_shard(shard), rows);
+    }
+    for sql in [
+        "SELECT u.id, count(*) FROM users AS u JOIN posts_by_user AS p ON p.user_id = u.id GROUP BY u.id",
+        "SELECT p.id, count(*) FROM posts AS p JOIN comments AS c ON c.post_id = p.id GROUP BY p.id",
+    ] {
+        let plan = printed(&mut client, &format!("EXPLAIN (VERBOSE, COSTS OFF) {sql}"));
+        let sent: Vec<&str> = plan.lines().filter(|line| line.contains("Remote SQL: ")).collect();
+        assert_eq!(sent.len(), 4, "{plan}");
+        assert!(sent.iter().all(|sent| sent.contains(" INNER JOIN ") && sent.contains(" GROUP BY ")), "{plan}");
+    }
+}
+
 /// A statement about an ID of a living server works, unless it looks the ID up: then all servers are connected first.
 #[test]
 fn a_server_that_is_down_fails_only_the_statements_that_need_it() {
