@@ -209,8 +209,62 @@ SELECT error_of($$INSERT INTO posts (body) VALUES ('x')$$);
 SET SESSION AUTHORIZATION regress_convert_roles_superuser;
 DROP TABLE posts;
 
+\echo -- nor does one that could insert by another default lose that
+SELECT unnest(ARRAY['BEGIN', 'CREATE TABLE posts (id bigserial, body text) PARTITION BY LIST (body); CREATE TABLE posts_any PARTITION OF posts DEFAULT',
+    $$CREATE FUNCTION next_id() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT nextval(''posts_id_seq'')'$$, 'ALTER TABLE ' || defaults,
+    'GRANT INSERT ON posts_any TO regress_convert_roles_other', $$SELECT snowflake_convert_column('posts', 'id', 5)$$,
+    'SET LOCAL ROLE regress_convert_roles_other', $$INSERT INTO posts_any (body) VALUES ('x')$$, 'RESET ROLE',
+    'SELECT snowflake_shard_id(id) FROM posts', 'ROLLBACK'])
+FROM unnest(ARRAY['posts ALTER id SET DEFAULT next_id()', 'posts ALTER id DROP DEFAULT', 'posts ALTER id SET DEFAULT 7',
+    'posts_any ALTER id SET DEFAULT next_id()']) AS defaults \gexec
+
+\echo -- expressions are evaluated as the owner of their table, when a column is widened, which checks every row again, and when a query is
+\echo -- planned, which evaluates the constants in predicates of indexes
+CREATE FUNCTION blog.is_owner(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+    IF current_user <> 'regress_convert_roles_owner' THEN RAISE EXCEPTION 'evaluated as %', current_user; END IF;
+    RETURN true;
+END $$;
+SELECT unnest(ARRAY['BEGIN', 'SET LOCAL ROLE regress_convert_roles_owner',
+    format('CREATE TABLE blog.posts (%s, n int, PRIMARY KEY (id)); INSERT INTO blog.posts VALUES (7, 1)', id),
+    format('CREATE TABLE blog.comments (%s, FOREIGN KEY (post_id) REFERENCES blog.posts); INSERT INTO blog.comments VALUES (7)', post_id),
+    'RESET ROLE', $$SELECT snowflake_convert_column('blog.posts', 'id', 5, check_shard => true)$$, 'SET LOCAL ROLE regress_convert_roles_owner',
+    'INSERT INTO blog.posts (n) VALUES (2) RETURNING snowflake_shard_id(id)', 'ROLLBACK'])
+FROM (VALUES ('id int CHECK (blog.is_owner(id))', 'post_id int'), ('id int', 'post_id int CHECK (blog.is_owner(post_id))'),
+    ('id bigint', 'post_id int CHECK (blog.is_owner(post_id))'), ('id int, EXCLUDE (id WITH =) WHERE (blog.is_owner(1))', 'post_id bigint'),
+    ('id int', 'post_id bigint, EXCLUDE (post_id WITH =) WHERE (blog.is_owner(1))'),
+    ('id bigint, EXCLUDE (id WITH =) WHERE (blog.is_owner(1))', 'post_id bigint')) AS tables (id, post_id) \gexec
+\echo -- a foreign key between tables of two owners, which is checked by one query on both, is not checked as either
+SELECT unnest(ARRAY['BEGIN', format('CREATE TABLE posts (%s PRIMARY KEY, n int); INSERT INTO posts VALUES (7, 1)', id),
+    'GRANT REFERENCES ON posts TO regress_convert_roles_owner; SET LOCAL ROLE regress_convert_roles_owner',
+    format('CREATE TABLE blog.comments (%s REFERENCES posts); INSERT INTO blog.comments VALUES (7)', post_id),
+    'CREATE INDEX ON blog.comments (post_id) WHERE blog.is_owner(1); RESET ROLE',
+    $$SELECT split_part(error_of('SELECT snowflake_convert_column(''posts'', ''id'', 5)'), ' | ', 1)$$, 'ROLLBACK'])
+FROM (VALUES ('id int', 'post_id int'), ('id int', 'post_id bigint'), ('id bigint', 'post_id int')) AS tables (id, post_id) \gexec
+
+\echo -- a CHECK that gives the name of its table, which each statement looks up again, to another table gains nothing
+SET SESSION AUTHORIZATION regress_convert_roles_owner;
+CREATE TABLE blog.t (id bigserial PRIMARY KEY);
+CREATE TYPE blog.ev AS ENUM ('a');
+CREATE FUNCTION blog.evil(blog.ev) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
+    IF current_user <> 'regress_convert_roles_owner' THEN RAISE EXCEPTION 'a stolen superuser'; END IF;
+    RETURN 1;
+END $$;
+CREATE CAST (blog.ev AS bigint) WITH FUNCTION blog.evil(blog.ev);
+CREATE TABLE blog.t2 (id blog.ev);
+INSERT INTO blog.t2 VALUES ('a');
+CREATE FUNCTION blog.swap(bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+    IF $1 > 1000000 AND to_regclass('blog.t2') IS NOT NULL THEN
+        ALTER TABLE blog.t RENAME TO t1;
+        ALTER TABLE blog.t2 RENAME TO t;
+    END IF;
+    RETURN true;
+END $$;
+ALTER TABLE blog.t ADD CHECK (blog.swap(id));
+SET SESSION AUTHORIZATION regress_convert_roles_superuser;
+SELECT split_part(error_of($$SELECT snowflake_convert_column('blog.t', 'id', 5, check_shard => true)$$), ' | ', 1);
+
 RESET SESSION AUTHORIZATION;
-DROP OWNED BY regress_convert_roles_superuser, regress_convert_roles_owner, regress_convert_roles_other;
+DROP OWNED BY regress_convert_roles_superuser, regress_convert_roles_owner, regress_convert_roles_other CASCADE;
 DROP ROLE regress_convert_roles_superuser, regress_convert_roles_owner, regress_convert_roles_other, regress_convert_roles_reader,
     regress_convert_roles_child, "regress_convert_roles_some Columns", regress_convert_roles_view, regress_convert_roles_view_column,
     regress_convert_roles_rule, regress_convert_roles_view_rule;

@@ -139,3 +139,84 @@ SELECT * FROM snowflake_find_layout('rows', 'id', 'created_at');
 TRUNCATE rows;
 INSERT INTO rows SELECT (us / 60000000 << 22) | (n & 4095), created_at FROM times(1000, 100) ON CONFLICT DO NOTHING;
 SELECT * FROM snowflake_find_layout('rows', 'id', 'created_at');
+
+\echo -- a role that may read both columns
+CREATE ROLE regress_find_layout_reader;
+CREATE SCHEMA closed;
+CREATE TABLE closed.t (id bigint, at timestamptz, secret int);
+INSERT INTO closed.t SELECT snowflake_encode(at, 5, 1, 'instagram'), at
+FROM generate_series(timestamptz '2020-01-01Z', '2020-01-02Z', '1 hour') AS at;
+SELECT format($$SELECT compared FROM snowflake_find_layout(%s, 'id', 'at')$$, 'closed.t'::regclass::oid) AS find \gset
+SELECT unnest(ARRAY['SET ROLE regress_find_layout_reader', format($$SELECT split_part(error_of(%L), ' | ', 1)$$, :'find'), 'RESET ROLE',
+    format('GRANT %s TO regress_find_layout_reader', privilege)])
+FROM unnest(ARRAY['SELECT (id) ON closed.t', 'SELECT (at) ON closed.t', 'USAGE ON SCHEMA closed']) AS privilege \gexec
+SET ROLE regress_find_layout_reader;
+:find;
+RESET ROLE;
+ALTER TABLE closed.t ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_find_layout_reader;
+:find;
+RESET ROLE;
+:find;
+
+\echo -- a superuser who reads the table of another role runs nothing of what that role has put into it, such as functions of constants when
+\echo -- a query is planned
+CREATE ROLE regress_find_layout_owner;
+CREATE SCHEMA evil AUTHORIZATION regress_find_layout_owner;
+SET SESSION AUTHORIZATION regress_find_layout_owner;
+CREATE FUNCTION evil.spy(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+    IF current_user <> 'regress_find_layout_owner' THEN RAISE EXCEPTION 'planted, run as %', current_user; END IF;
+    RETURN true;
+END $$;
+CREATE TYPE evil.pair AS (n bigint);
+CREATE TYPE evil.name AS ENUM ('a');
+CREATE DOMAIN evil.checked AS bigint CHECK (evil.spy(VALUE));
+CREATE FUNCTION evil.of_pair(evil.pair) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT evil.spy(1)::int::bigint';
+CREATE FUNCTION evil.of_name(evil.name) RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN PERFORM evil.spy(1); RETURN now(); END $$;
+CREATE FUNCTION evil.above(evil.name, integer) RETURNS boolean LANGUAGE sql AS 'SELECT evil.spy(1)';
+CREATE CAST (evil.pair AS bigint) WITH FUNCTION evil.of_pair(evil.pair) AS IMPLICIT;
+CREATE CAST (evil.name AS timestamptz) WITH FUNCTION evil.of_name(evil.name) AS IMPLICIT;
+CREATE OPERATOR evil.> (FUNCTION = evil.above, LEFTARG = evil.name, RIGHTARG = integer);
+RESET SESSION AUTHORIZATION;
+SET constraint_exclusion = on;
+SET enable_seqscan = off;
+-- What creates `t` if it is not a table of IDs and times, and what is done when it has rows.
+SELECT unnest(ARRAY['BEGIN', 'SET LOCAL search_path = evil; SET SESSION AUTHORIZATION regress_find_layout_owner',
+    coalesce(created, 'CREATE TABLE t (id bigint, at timestamptz)'),
+    CASE WHEN has_rows THEN $$INSERT INTO t (id, at) SELECT public.snowflake_encode(at, 5, 1, 'instagram'), at
+        FROM generate_series(timestamptz '2020-01-01Z', '2020-01-02Z', '1 hour') AS at$$ END, "then",
+    'RESET SESSION AUTHORIZATION; SET LOCAL search_path = public',
+    $$SELECT split_part(error_of('SELECT * FROM snowflake_find_layout(''evil.t'', ''id'', ''at'')'), ' | ', 1)$$, 'ROLLBACK'])
+FROM (VALUES
+    ('CREATE TABLE t (id evil.pair, at timestamptz)', false, $$INSERT INTO t VALUES ('(5)', now())$$),
+    ('CREATE TABLE t (id evil.name, at timestamptz)', false, $$INSERT INTO t VALUES ('a', now())$$),
+    ('CREATE TABLE t (id evil.checked, at timestamptz)', false, 'INSERT INTO t VALUES (5, now())'),
+    ('CREATE TABLE t (id bigint, at evil.name)', false, $$INSERT INTO t VALUES (5, 'a')$$),
+    ('CREATE VIEW t AS SELECT 5::bigint AS id, now() AS at WHERE evil.spy(1)', false, NULL),
+    (NULL, true, 'CREATE INDEX ON t ((evil.spy(1)))'),
+    (NULL, true, 'CREATE INDEX ON t (id) WHERE evil.spy(1)'),
+    (NULL, true, 'CREATE INDEX ON t (id) WHERE evil.spy(id)'),
+    (NULL, true, 'ALTER TABLE t ADD CHECK (evil.spy(1))'),
+    (NULL, true, 'ALTER TABLE t ADD CHECK (evil.spy(1)); CREATE TABLE u () INHERITS (t)'),
+    (NULL, true, 'CREATE STATISTICS s ON (evil.spy(1)), (evil.spy(id)) FROM t; ANALYZE t'),
+    (NULL, true, 'CREATE POLICY spied ON t USING (evil.spy(id)); ALTER TABLE t ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY'),
+    (NULL, true, 'CREATE MATERIALIZED VIEW v AS TABLE t; CREATE INDEX ON v (id) WHERE evil.spy(1); ALTER TABLE t RENAME TO x;
+        ALTER MATERIALIZED VIEW v RENAME TO t'),
+    ('CREATE TABLE t (id bigint, at timestamptz, ok boolean GENERATED ALWAYS AS (evil.spy(1)) STORED)', true, NULL),
+    ('CREATE TABLE t (id bigint, at timestamptz) PARTITION BY RANGE ((evil.spy(id))); CREATE TABLE u PARTITION OF t DEFAULT;
+        CREATE INDEX ON t (id) WHERE evil.spy(1)', true, NULL)) AS tables (created, has_rows, "then") \gexec
+\echo -- nor of tables that inherit from those of the superuser
+CREATE TABLE t (id bigint, at timestamptz) PARTITION BY RANGE (id);
+CREATE TABLE evil.t PARTITION OF t DEFAULT;
+CREATE FOREIGN DATA WRAPPER nothing;
+CREATE SERVER nothing FOREIGN DATA WRAPPER nothing;
+CREATE TABLE far (id bigint, at timestamptz);
+CREATE FOREIGN TABLE away () INHERITS (far) SERVER nothing;
+ALTER TABLE evil.t OWNER TO regress_find_layout_owner;
+SET SESSION AUTHORIZATION regress_find_layout_owner;
+CREATE INDEX ON evil.t (id) WHERE evil.spy(1);
+RESET SESSION AUTHORIZATION;
+SELECT name, error_of(format($$SELECT snowflake_find_layout(%L, 'id', 'at')$$, name)) FROM unnest('{t,away,far}'::text[]) AS name;
+SET client_min_messages = 'warning';
+DROP OWNED BY regress_find_layout_owner, regress_find_layout_reader CASCADE;
+DROP ROLE regress_find_layout_owner, regress_find_layout_reader;

@@ -3,7 +3,6 @@
 mod cases;
 mod columns;
 mod postgres_18;
-mod roles;
 mod writers;
 
 use pg_snowflake_harness::Database;

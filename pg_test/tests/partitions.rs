@@ -3,9 +3,9 @@
 
 mod concurrency;
 
+use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use pg_snowflake_harness::clock::{server_at_noon, set_to};
-use pg_snowflake_harness::{Cluster, Database};
 use postgres::Client;
 
 /// The rows of `snowflake_create_partitions`, without their times and without the name of the table.
@@ -147,7 +147,7 @@ fn the_monitoring_query_reports_a_missing_partition_in_the_last_2_days_of_a_mont
     let page = include_str!("../../docs/partitions.md");
     let query = page.split("```sql").find(|block| block.contains("HAVING")).expect("the query").split("```").next().expect("its end");
     let without = query.replace("'1 month', 1)", "'1 month', 0)");
-    let mut alerts = |time, query: &str| {
+    let alerts = |time, query: &str| {
         set_to(&cluster, time);
         printed(&mut cluster.connect(), &format!("SET timezone = 'UTC'; {query}"))
     };

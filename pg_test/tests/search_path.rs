@@ -2,7 +2,7 @@
 //! not run any of them: its next user may be a superuser.
 
 use crate::upgrade::members;
-use pg_snowflake_harness::ask::{printed, refused, run, server};
+use pg_snowflake_harness::ask::{printed, refused};
 use pg_snowflake_harness::release::{EXTENSIONS, SNOWFLAKE, rehearsal};
 use pg_snowflake_harness::sequence::take_one;
 use pg_snowflake_harness::top;
@@ -214,115 +214,6 @@ fn an_overload_that_fits_a_conversion_better_is_not_run() {
     );
     let convert = "SELECT evil.snowflake_convert_column('posts', 'id', 5, 'postgres', false)";
     assert_eq!(refused(&mut ground.superuser, convert).code().code(), "42725");
-}
-
-/// What an ordinary role can put into a table of its own, and what of it runs when a superuser looks for the layout of its IDs. A
-/// function of constants runs already when a query is planned.
-#[test]
-fn a_table_of_another_role_runs_nothing_as_the_superuser_who_reads_it() {
-    const PLANTED: &str = "
-        CREATE FUNCTION evil.spy(bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
-            IF current_user <> 'owner' THEN RAISE EXCEPTION 'planted, run as %', current_user; END IF;
-            RETURN true;
-        END $$;
-        CREATE TYPE evil.pair AS (n bigint);
-        CREATE TYPE evil.name AS ENUM ('a');
-        CREATE DOMAIN evil.checked AS bigint CHECK (evil.spy(VALUE));
-        CREATE FUNCTION evil.of_pair(evil.pair) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT evil.spy(1)::int::bigint';
-        CREATE FUNCTION evil.of_name(evil.name) RETURNS timestamptz LANGUAGE plpgsql AS
-            $$ BEGIN PERFORM evil.spy(1); RETURN now(); END $$;
-        CREATE FUNCTION evil.above(evil.name, integer) RETURNS boolean LANGUAGE sql AS 'SELECT evil.spy(1)';
-        CREATE CAST (evil.pair AS bigint) WITH FUNCTION evil.of_pair(evil.pair) AS IMPLICIT;
-        CREATE CAST (evil.name AS timestamptz) WITH FUNCTION evil.of_name(evil.name) AS IMPLICIT;
-        CREATE OPERATOR evil.> (FUNCTION = evil.above, LEFTARG = evil.name, RIGHTARG = integer);";
-    const TABLE: &str = "CREATE TABLE t (id bigint, at timestamptz); ";
-    const ROWS: &str = "INSERT INTO t (id, at)
-        SELECT public.snowflake_encode(at, 5, 1, 'instagram'), at FROM generate_series(timestamptz '2020-01-01Z', '2020-01-02Z', '1 hour') AS at;";
-    // What creates `t`, what is done when it has rows, and the SQLSTATE of a refusal.
-    let cases = [
-        ("CREATE TABLE t (id evil.pair, at timestamptz)", "INSERT INTO t VALUES ('(5)', now())", "42804"),
-        ("CREATE TABLE t (id evil.name, at timestamptz)", "INSERT INTO t VALUES ('a', now())", "42804"),
-        ("CREATE TABLE t (id evil.checked, at timestamptz)", "INSERT INTO t VALUES (5, now())", "42804"),
-        ("CREATE TABLE t (id bigint, at evil.name)", "INSERT INTO t VALUES (5, 'a')", "42804"),
-        ("CREATE VIEW t AS SELECT 5::bigint AS id, now() AS at WHERE evil.spy(1)", "", "42809"),
-        (TABLE, "CREATE INDEX ON t ((evil.spy(1)))", ""),
-        (TABLE, "CREATE INDEX ON t (id) WHERE evil.spy(1)", ""),
-        (TABLE, "CREATE INDEX ON t (id) WHERE evil.spy(id)", ""),
-        (TABLE, "ALTER TABLE t ADD CHECK (evil.spy(1))", ""),
-        (TABLE, "ALTER TABLE t ADD CHECK (evil.spy(1)); CREATE TABLE u () INHERITS (t)", ""),
-        (TABLE, "CREATE STATISTICS s ON (evil.spy(1)), (evil.spy(id)) FROM t; ANALYZE t", ""),
-        (TABLE, "CREATE POLICY spied ON t USING (evil.spy(id)); ALTER TABLE t ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY", ""),
-        (
-            TABLE,
-            "CREATE MATERIALIZED VIEW v AS TABLE t; CREATE INDEX ON v (id) WHERE evil.spy(1); ALTER TABLE t RENAME TO x;
-                 ALTER MATERIALIZED VIEW v RENAME TO t",
-            "",
-        ),
-        ("CREATE TABLE t (id bigint, at timestamptz, ok boolean GENERATED ALWAYS AS (evil.spy(1)) STORED)", "", ""),
-        (
-            "CREATE TABLE t (id bigint, at timestamptz) PARTITION BY RANGE ((evil.spy(id)));
-          CREATE TABLE u PARTITION OF t DEFAULT; CREATE INDEX ON t (id) WHERE evil.spy(1)",
-            "",
-            "",
-        ),
-    ];
-    let (cluster, mut superuser) = server();
-    run(&mut superuser, "CREATE ROLE owner LOGIN; CREATE SCHEMA evil AUTHORIZATION owner");
-    let mut owner = cluster.connect_to("owner", "postgres");
-    run(&mut owner, &format!("{PLANTED} SET search_path = evil"));
-    let find = "SELECT layout FROM snowflake_find_layout('evil.t', 'id', 'at')";
-    let mut wrong = Vec::new();
-    for (create, then, sqlstate) in cases {
-        run(&mut owner, create);
-        if sqlstate.is_empty() {
-            run(&mut owner, ROWS);
-        }
-        run(&mut owner, then);
-        run(&mut superuser, "SET constraint_exclusion = on; SET enable_seqscan = off");
-        let found = superuser.query_one(find, &[]).map_err(|error| error.as_db_error().cloned());
-        let code = found.as_ref().err().map_or("", |error| error.as_ref().expect("of the server").code().code());
-        if code != sqlstate {
-            wrong.push(format!("{create}; {then}: {found:?}"));
-        }
-        run(&mut owner, "DROP OWNED BY owner CASCADE");
-        run(&mut superuser, "CREATE SCHEMA IF NOT EXISTS evil AUTHORIZATION owner");
-        run(&mut owner, PLANTED);
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    // The tables that inherit from one of the superuser's.
-    let setup = "CREATE TABLE t (id bigint, at timestamptz) PARTITION BY RANGE (id); CREATE TABLE evil.t PARTITION OF t DEFAULT;
-        CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER nothing FOREIGN DATA WRAPPER nothing;
-        CREATE TABLE far (id bigint, at timestamptz); CREATE FOREIGN TABLE away () INHERITS (far) SERVER nothing;
-        ALTER TABLE evil.t OWNER TO owner";
-    run(&mut superuser, setup);
-    run(&mut owner, "CREATE INDEX ON evil.t (id) WHERE evil.spy(1)");
-    for (find, sqlstate) in [("t", "42501"), ("away", "42809"), ("far", "42809")] {
-        let find = format!("SELECT layout FROM snowflake_find_layout('{find}', 'id', 'at')");
-        assert_eq!(refused(&mut superuser, &find).code().code(), sqlstate, "{find}");
-    }
-}
-
-/// The rights that a query of the caller would need.
-#[test]
-fn the_layout_of_a_table_is_found_by_a_role_that_may_read_both_columns() {
-    let (cluster, mut superuser) = server();
-    let sql = "CREATE ROLE reader LOGIN; CREATE SCHEMA closed; CREATE TABLE closed.t (id bigint, at timestamptz, secret int);
-        INSERT INTO closed.t SELECT snowflake_encode(at, 5, 1, 'instagram'), at
-            FROM generate_series(timestamptz '2020-01-01Z', '2020-01-02Z', '1 hour') AS at";
-    run(&mut superuser, sql);
-    let find = format!(
-        "SELECT compared FROM snowflake_find_layout({}, 'id', 'at')",
-        take_one(&mut superuser, "SELECT 'closed.t'::regclass::oid::bigint")
-    );
-    let mut reader = cluster.connect_to("reader", "postgres");
-    for grant in ["SELECT (id) ON closed.t", "SELECT (at) ON closed.t", "USAGE ON SCHEMA closed"] {
-        assert_eq!(refused(&mut reader, &find).code().code(), "42501");
-        run(&mut superuser, &format!("GRANT {grant} TO reader"));
-    }
-    assert_eq!(printed(&mut reader, &find), "25");
-    run(&mut superuser, "ALTER TABLE closed.t ENABLE ROW LEVEL SECURITY");
-    assert!(refused(&mut reader, &find).message().contains("row-level security"));
-    assert_eq!(printed(&mut superuser, &find), "25");
 }
 
 /// A function: its name, the types of its arguments, and its result type.

@@ -1,7 +1,7 @@
 //! The registry as an extension: who creates it, who may do what with it, and how it is dumped.
 
 use super::registry;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{GRANTS, make_registry};
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
 
@@ -11,58 +11,6 @@ const CLAIM: &str = "SELECT * FROM snowflake_registry.claim('{5}', 'db-1', '0000
     gen_random_uuid(), clock_timestamp() + interval '5 min', '5 min')";
 
 const RELEASE: &str = "SELECT snowflake_registry.release('00000000-0000-4000-8000-000000000001', '{5}', '{1}', now())";
-
-#[test]
-fn it_has_its_own_schema_whatever_the_search_path() {
-    let (_database, mut client) = registry();
-    run(&mut client, "DROP EXTENSION pg_snowflake_registry; CREATE SCHEMA other; SET search_path = other");
-    assert_eq!(refused(&mut client, &format!("{CREATE} SCHEMA other")).code().code(), "0A000");
-    run(&mut client, &format!("DROP SCHEMA public CASCADE; {CREATE}"));
-
-    let elsewhere = "SELECT pg_describe_object(classid, objid, 0) FROM pg_depend AS d
-        JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-        WHERE extname = 'pg_snowflake_registry' AND deptype = 'e'
-            AND (pg_identify_object(classid, objid, 0)).identity !~ '^snowflake_registry(\\.|$)'
-            AND classid <> 'pg_type'::regclass";
-    assert_eq!(printed(&mut client, elsewhere), "");
-    assert_eq!(refused(&mut client, "ALTER EXTENSION pg_snowflake_registry SET SCHEMA other").code().code(), "0A000");
-    run(&mut client, "DROP SCHEMA other CASCADE");
-    run(&mut client, CLAIM);
-}
-
-/// Even if new objects of the superuser are granted to everybody, or to a role.
-#[test]
-fn nobody_has_a_privilege_at_first() {
-    for default in [
-        "",
-        "GRANT ALL ON TABLES TO PUBLIC",
-        "GRANT ALL ON FUNCTIONS TO PUBLIC",
-        "GRANT ALL ON SCHEMAS TO PUBLIC",
-        "GRANT ALL ON TABLES TO other WITH GRANT OPTION",
-        "GRANT ALL ON FUNCTIONS TO other",
-        "GRANT ALL ON SCHEMAS TO other",
-    ] {
-        let (_database, mut client) = registry();
-        run(&mut client, "DROP EXTENSION pg_snowflake_registry");
-        if !default.is_empty() {
-            run(&mut client, &format!("ALTER DEFAULT PRIVILEGES {default}"));
-        }
-        run(&mut client, CREATE);
-        run(&mut client, CLAIM);
-
-        let granted = "
-            SELECT 'schema' WHERE has_schema_privilege('other', 'snowflake_registry', 'USAGE, CREATE')
-            UNION ALL
-            SELECT relname FROM pg_class
-            WHERE relnamespace = 'snowflake_registry'::regnamespace AND relkind IN ('r', 'v')
-                AND (has_table_privilege('other', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
-                    OR has_any_column_privilege('other', oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
-            UNION ALL
-            SELECT proname FROM pg_proc
-            WHERE pronamespace = 'snowflake_registry'::regnamespace AND has_function_privilege('other', oid, 'EXECUTE')";
-        assert_eq!(printed(&mut client, granted), "", "{default}");
-    }
-}
 
 #[test]
 fn a_node_belongs_to_the_role_that_first_claimed_it() {
@@ -111,49 +59,6 @@ fn a_node_belongs_to_the_role_that_first_claimed_it() {
 }
 
 const TABLES: [&str; 3] = ["TABLE snowflake_registry.shards", "TABLE snowflake_registry.nodes", "TABLE snowflake_registry.identity"];
-
-#[test]
-fn a_role_may_do_what_was_granted_to_it_and_nothing_else() {
-    const ID: &str = "SELECT snowflake_registry.id()";
-    const LEASES: &str = "TABLE snowflake_registry.leases";
-    let (database, mut superuser) = registry();
-    run(&mut superuser, GRANTS);
-    run(&mut superuser, "GRANT USAGE ON SCHEMA snowflake_registry TO reader; GRANT SELECT ON snowflake_registry.leases TO reader");
-    assert_eq!(printed(&mut superuser, "SELECT snowflake_registry.id() IS NULL"), "t");
-
-    for (role, allowed) in [("node", &[ID, CLAIM, RELEASE][..]), ("reader", &[LEASES]), ("other", &[])] {
-        let mut client = database.connect_as(role);
-        let statements = [
-            ID,
-            CLAIM,
-            RELEASE,
-            LEASES,
-            "SELECT snowflake_registry.take_over(5, 'db-2')",
-            "SELECT snowflake_registry.retire('db-2')",
-            "SELECT snowflake_registry.end_quiet_time()",
-            "INSERT INTO snowflake_registry.shards SELECT * FROM snowflake_registry.shards",
-            "UPDATE snowflake_registry.shards SET ends = now()",
-            "UPDATE snowflake_registry.leases SET ends = now()",
-            "DELETE FROM snowflake_registry.shards",
-            "TRUNCATE snowflake_registry.identity",
-            "UPDATE snowflake_registry.identity SET quiet_until = '-infinity'",
-            "CREATE TRIGGER t BEFORE UPDATE ON snowflake_registry.shards EXECUTE FUNCTION suppress_redundant_updates_trigger()",
-            "CREATE TABLE snowflake_registry.planted ()",
-        ];
-        for sql in statements.into_iter().chain(TABLES) {
-            match allowed.contains(&sql) {
-                true => run(&mut client, sql),
-                false => assert_eq!(refused(&mut client, sql).code().code(), "42501", "{role}: {sql}"),
-            }
-        }
-    }
-
-    assert_eq!(printed(&mut superuser, "SELECT id = snowflake_registry.id() FROM snowflake_registry.identity"), "t");
-    // Without the serial, the nonce and the incarnation, which prove that a server holds the lease.
-    let columns = "SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute
-                   WHERE attrelid = 'snowflake_registry.leases'::regclass AND attnum > 0";
-    assert_eq!(printed(&mut superuser, columns), "shard_id node starts ends state renewed_at");
-}
 
 /// The script creates the schema, so the dump must not.
 #[test]
