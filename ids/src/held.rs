@@ -123,10 +123,13 @@ pub fn instead_of_counter(last_value: i64, layout: &Layout, now_us: i64) -> Opti
 /// ```
 pub fn is_counter(last_value: i64, start: i64, marked: Option<i64>, now_us: i64) -> bool {
     let continues = |marked| last_value >= marked / 2 && last_value / 2 <= marked;
-    // Some split the numbers of a bigserial among servers.
-    let is_from_start = start >= last_value / 2;
-    let is_of = |&(_, layout): &(_, Layout)| is_within(&layout, layout.tick_of(last_value), now_us - FAR_AHEAD_US, now_us);
-    marked.map_or_else(|| !is_from_start && PRESETS.iter().any(is_of), continues)
+    let is_of = |&(_, layout): &(_, Layout)| {
+        let tick = layout.tick_of(last_value);
+        // Some split the numbers of a bigserial among servers. A conversion lets a counter start a day ago.
+        let ran_us = layout.instant_of(tick).saturating_sub(layout.instant_of(layout.tick_of(start)));
+        ran_us >= DAY_US / 2 && is_within(&layout, tick, now_us - FAR_AHEAD_US, now_us)
+    };
+    marked.map_or_else(|| PRESETS.iter().any(is_of), continues)
 }
 
 /// The tick of an ID; `None` if the number is not an ID of the layout.

@@ -114,6 +114,10 @@ fn no_number_of_a_serial_is_a_counter() {
     for value in of_servers {
         assert!(!is_counter(value + 7, value, None, NOW_US), "{value}");
     }
+    // A conversion has let this one start a day before its first ID.
+    for layout in presets() {
+        assert!(is_counter(counter(&layout, 0), counter(&layout, DAY_US), None, NOW_US), "{layout}");
+    }
     // Also if it begins at such a number.
     let counter = counter(&TWITTER, 0);
     assert!(!is_counter(counter + 100, counter, None, NOW_US));
