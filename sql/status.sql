@@ -44,6 +44,7 @@ CREATE FUNCTION _snowflake_generator_calls(
     OUT shard_id integer,
     OUT uses_current_shard boolean,
     OUT layout snowflake_layout,
+    OUT first_id bigint,
     OUT last_id_at timestamptz,
     OUT lead interval,
     OUT ids_left bigint,
@@ -177,6 +178,7 @@ SELECT c.oid::pg_catalog.regclass AS table_name,
     call.shard_id,
     call.uses_current_shard,
     call.layout,
+    call.first_id,
     call.last_id_at,
     call.lead,
     call.ids_left,
@@ -209,7 +211,7 @@ SELECT c.oid::pg_catalog.regclass,
     a.attname,
     CASE WHEN r.calls_nextval THEN 'pg_catalog.nextval(pg_catalog.regclass)'::pg_catalog.regprocedure END,
     r.sequence::pg_catalog.regclass,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     r.error
 FROM replaced_columns AS r
 JOIN pg_catalog.pg_class AS c ON r.relid OPERATOR(pg_catalog.=) c.oid
@@ -249,6 +251,8 @@ COMMENT ON COLUMN snowflake_columns.shard_id IS
 'shard; null if it is not a constant, or if the call uses the shard of the database and the database has no shard';
 COMMENT ON COLUMN snowflake_columns.uses_current_shard IS 'whether the call uses the shard of the database, which snowflake_current_shard() returns';
 COMMENT ON COLUMN snowflake_columns.layout IS 'layout; null if it is not a constant';
+COMMENT ON COLUMN snowflake_columns.first_id IS
+'lowest ID that the sequence can generate: lower values of the column can be of another layout; null if the sequence started at the epoch of the layout';
 COMMENT ON COLUMN snowflake_columns.last_id_at IS
 'time of the last ID of the sequence; null if it has not generated one, or if the privilege to read it is missing';
 COMMENT ON COLUMN snowflake_columns.lead IS 'how far the sequence is ahead of the clock';

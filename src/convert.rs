@@ -171,6 +171,10 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
         }
         .raise()
     });
+    let first_tick = match facts.highest_older_value(layout) {
+        Some(_) => plan::first_tick_after_older_values(first_tick, layout, now_tick),
+        None => first_tick,
+    };
     first_tick..=ahead(settings::MAX_LEAD_US)
 }
 

@@ -19,7 +19,7 @@ pub use interface::{Authority, Failure, NoCounter};
 pub use invalidation::{changes, note_change};
 pub use nextval::{currval, next, next_homed, next_run};
 pub use seq_table::{Basis, set_last};
-pub use sequence_data::{SequenceData, read_data};
+pub use sequence_data::{SequenceData, read_data, start_of};
 
 /// Registers the hooks that reset a session's sequence state. Called once, at library load. `at_abort` is called at the abort of each
 /// transaction and savepoint: an error can interrupt the processing of messages. It must raise no error.

@@ -93,7 +93,7 @@ fn a_too_deeply_nested_default_has_a_row_with_the_error() {
     client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
     let seen = printed(&mut client, seen);
     let (deep, posts) = seen.split_once('\n').unwrap();
-    assert_eq!(deep, "deep|id||||||||||default is nested too deeply to read: Simplify it, or raise max_stack_depth.");
+    assert_eq!(deep, "deep|id|||||||||||default is nested too deeply to read: Simplify it, or raise max_stack_depth.");
     assert!(posts.starts_with("posts|id|snowflake_nextval(regclass,integer,snowflake_layout)|s|6|"), "{posts}");
     // The session continues, in the same transaction.
     client.batch_execute("BEGIN; SELECT FROM snowflake_columns; SELECT FROM snowflake_columns; COMMIT").unwrap();

@@ -22,8 +22,19 @@ pub struct Facts {
     pub other_sequences: Vec<String>,
     /// The next value of the column's current sequence.
     pub next: Option<i64>,
+    /// The START value of that sequence.
+    pub start: Option<i64>,
+    /// The layout of the IDs that the column's default generates, if it generates any, and all of one layout.
+    pub default_layout: Option<Layout>,
     /// The highest value in the column.
     pub highest: Option<i64>,
+}
+
+impl Facts {
+    /// The highest value, if the column's default does not generate IDs of this layout yet.
+    pub fn highest_older_value(&self, layout: Layout) -> Option<i64> {
+        self.highest.filter(|_| self.default_layout != Some(layout))
+    }
 }
 
 /// A table with columns that are too narrow for an ID.
@@ -111,12 +122,29 @@ pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Resul
     if tick > last_tick { Err(TooHigh { highest }) } else { Ok(tick) }
 }
 
+/// How long before the conversion the IDs begin that the sequence can generate. Rows that another generator inserts later have lower IDs,
+/// as long as it lags behind the layout by more. A clock that was ahead by less during the conversion does not delay new IDs.
+const HEAD_START_US: i64 = 86_400_000_000;
+
+/// The first tick of the IDs of a column that has values of before: a day ago, or `first_tick` if that is later.
+pub fn first_tick_after_older_values(first_tick: i64, layout: Layout, now_tick: i64) -> i64 {
+    first_tick.max(now_tick - layout.ticks_in(HEAD_START_US))
+}
+
+/// The lowest ID that a sequence with this START value can generate; `None` if any ID of the layout can be of it.
+pub fn first_id(start: i64, layout: Layout) -> Option<i64> {
+    let tick = layout.tick_of(start);
+    (1..=layout.max_tick()).contains(&tick).then(|| layout.shift_tick(tick))
+}
+
 /// The tick after the value's.
 fn tick_after(value: i64, layout: Layout) -> i64 {
     (value.max(-1) >> layout.low_bits()) + 1
 }
 
 /// The statements that convert the column, in order.
+///
+/// The START value of the sequence is the boundary between older values and new IDs: it is in a dump, and neither IDs nor RESTART change it.
 ///
 /// The sequence starts at the first of `ticks`, so that new IDs are above existing ones by the counter, and not
 /// only while the clock does not step back. A sequence that is already within `ticks` is not restarted. It may
@@ -135,8 +163,14 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     // The second counter of the tick, because MINVALUE is 1, also in a layout without seq bits.
     let first = target.layout.at_tick(1, *ticks.start()).max(1);
     let last = target.layout.last_counter_in(*ticks.end());
-    let resume_at = facts.next.filter(|next| (first..=last).contains(next));
-    statements.extend(sequence.statements(resume_at, first));
+    // A sequence at 0 could not get MINVALUE 1.
+    let resume_at = facts.next.filter(|&next| next > 1 && (first..=last).contains(&next));
+    let start = match facts.start {
+        Some(start) if facts.default_layout == Some(target.layout) => start.clamp(1, resume_at.unwrap_or(first)),
+        _ if facts.highest.is_some() => first,
+        _ => 1,
+    };
+    statements.extend(sequence.statements(start, resume_at, first));
     // pg_get_serial_sequence() could return any of them.
     let release = |other| format!("ALTER SEQUENCE {other} OWNED BY NONE");
     statements.extend(facts.other_sequences.iter().map(release));
@@ -166,22 +200,23 @@ impl Sequence {
         }
     }
 
-    fn statements(&self, resume_at: Option<i64>, first: i64) -> Vec<String> {
+    fn statements(&self, start: i64, resume_at: Option<i64>, first: i64) -> Vec<String> {
         let mut statements = match self {
             Sequence::Kept { name, .. } => {
-                let alter = format!("ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE");
+                let alter =
+                    format!("ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 MINVALUE 1 NO MAXVALUE NO CYCLE START WITH {start}");
                 vec![match resume_at {
                     Some(_) => alter,
-                    None => format!("{alter} MINVALUE 1 START WITH 1 RESTART WITH {first}"),
+                    None => format!("{alter} RESTART WITH {first}"),
                 }]
             }
             Sequence::New { name, cache, is_unlogged, comment, .. } => {
                 let unlogged = if *is_unlogged { "UNLOGGED " } else { "" };
-                let mut statements = vec![format!("CREATE {unlogged}SEQUENCE {name} CACHE {cache}")];
+                let mut statements = vec![format!("CREATE {unlogged}SEQUENCE {name} START WITH {start} CACHE {cache}")];
                 let describe = |comment: &String| format!("COMMENT ON SEQUENCE {name} IS {}", quote_literal(comment));
                 statements.extend(comment.as_ref().map(describe));
                 let next = resume_at.unwrap_or(first);
-                if next > 1 {
+                if next > start {
                     statements.push(format!("ALTER SEQUENCE {name} RESTART WITH {next}"));
                 }
                 statements

@@ -161,14 +161,22 @@ impl Column {
 
     /// The layout of which the present default generates IDs; `None` if it generates none. Refuses a default that does not show it.
     pub fn layout_of_default(&self) -> Option<Layout> {
-        let sql = "SELECT adbin::text FROM pg_attrdef WHERE adrelid = $1 AND adnum = $2";
-        let arguments = [self.id_column.table.into(), self.attribute.number.into()];
-        let calls = StoredExpression::calls_in_texts(rows(sql, &arguments, |row| row.get(1)));
-        match GeneratorCall::layouts(calls).as_slice() {
+        match self.layouts_of_default().as_slice() {
             [] => None,
             [Some(layout)] => Some(*layout),
             _ => messages::layout_not_known(self.name()).raise(),
         }
+    }
+
+    /// As [`layout_of_default`](Self::layout_of_default), or `None`.
+    fn only_layout_of_default(&self) -> Option<Layout> {
+        <[_; 1]>::try_from(self.layouts_of_default()).ok()?[0]
+    }
+
+    fn layouts_of_default(&self) -> Vec<Option<Layout>> {
+        let sql = "SELECT adbin::text FROM pg_attrdef WHERE adrelid = $1 AND adnum = $2";
+        let arguments = [self.id_column.table.into(), self.attribute.number.into()];
+        GeneratorCall::layouts(StoredExpression::calls_in_texts(rows(sql, &arguments, |row| row.get(1))))
     }
 
     /// The highest value. max() reads it from the end of an index, if there is one.

@@ -13,19 +13,20 @@ use crate::postgres::timestamp::timestamptz;
 use crate::sequence::{self, Authority, NoCounter, SequenceData};
 use crate::shard;
 use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::conversion::first_id;
 use pg_snowflake_policies::headroom::Headroom;
 use pg_snowflake_policies::homed::{Class, Homed};
 use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
 
 /// `_snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
-/// uses_current_shard boolean, layout snowflake_layout, last_id_at timestamptz, lead interval, ids_left bigint, ends_at
+/// uses_current_shard boolean, layout snowflake_layout, first_id bigint, last_id_at timestamptz, lead interval, ids_left bigint, ends_at
 /// timestamptz, error text)`
 ///
 /// Does not fail if a sequence does not exist, is not one or may not be read, or if a default cannot be read:
 /// one such column must not break a view over all columns.
 #[pg_extern(sql = false)]
-fn snowflake_generator_calls(expression: StoredExpression) -> SetOfIterator<'static, NullableResultRow<10>> {
+fn snowflake_generator_calls(expression: StoredExpression) -> SetOfIterator<'static, NullableResultRow<11>> {
     let (calls, unreadable) = match expression.calls() {
         Ok(calls) => (calls, None),
         Err(unreadable) => (Vec::new(), Some(unreadable)),
@@ -35,23 +36,23 @@ fn snowflake_generator_calls(expression: StoredExpression) -> SetOfIterator<'sta
 }
 
 /// The row of a default that cannot be read. Only its dependency on a generator is known.
-fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<10> {
+fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<11> {
     let error = match unreadable {
         Unreadable::TooDeep => "default is nested too deeply to read: Simplify it, or raise max_stack_depth.".to_owned(),
         Unreadable::TooLong(length) => {
             format!("default is too long to read: Its expression tree has {length} bytes; the limit is {MAX_TEXT}.")
         }
     };
-    let mut row = [None; 10];
-    row[9] = error.into_datum();
+    let mut row = [None; 11];
+    row[10] = error.into_datum();
     NullableResultRow(row)
 }
 
 /// The row of a generator call.
-fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
+fn call_row(call: GeneratorCall) -> NullableResultRow<11> {
     let GeneratorCall { function, sequence, shard, layout, modulus_and_generators } = call;
-    let Status { last_id_at, lead, ids_left, error } = match &sequence {
-        SequenceArgument::NotFound(name) => Status::unknown(Some(format!("relation {} does not exist", quoted(name)))),
+    let (first_id, Status { last_id_at, lead, ids_left, error }) = match &sequence {
+        SequenceArgument::NotFound(name) => (None, Status::unknown(Some(format!("relation {} does not exist", quoted(name))))),
         known => status_of(known.oid(), layout),
     };
     let sequence = sequence.oid();
@@ -65,6 +66,7 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
         shard_id(shard).map(Into::into),
         Some((shard == ShardArgument::CurrentShard).into()),
         layout.map(|layout| SqlLayout(layout).into()),
+        first_id.map(Into::into),
         last_id_at,
         lead,
         ids_left,
@@ -73,16 +75,20 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<10> {
     ])
 }
 
-/// The state of the sequence.
-fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> Status {
-    let (Some(relid), Some(layout)) = (sequence, layout) else { return Status::unknown(None) };
-    match data_of(relid) {
+/// The lowest ID that the sequence can generate, unless it was set to a lower number than its START value; and the state of the sequence.
+fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> (Option<i64>, Status) {
+    let (Some(relid), Some(layout)) = (sequence, layout) else { return (None, Status::unknown(None)) };
+    let data = data_of(relid);
+    let state = data.as_ref().and_then(|data| data.as_ref().ok()?.state);
+    let start = sequence::start_of(relid).filter(|&start| state.is_none_or(|state| state.last_value >= start));
+    let status = match data {
         Some(Ok(data)) => status(relid, &data, layout),
         // This user may not see whether the sequence has an error.
         Some(Err(NoCounter::PermissionDenied { .. })) => Status::unknown(None),
         Some(Err(error)) => Status::unknown(Some(summary(error.into(), relid))),
         None => Status::unknown(Some(messages::sequence_locked().summary())),
-    }
+    };
+    (start.and_then(|start| first_id(start, layout)), status)
 }
 
 /// The time of the last ID that the sequence has generated in the layout, in microseconds since 1970; `None` if it is not known.

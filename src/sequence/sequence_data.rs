@@ -97,6 +97,12 @@ pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, NoCounter> {
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| read_sequence_data(relid)) }
 }
 
+/// The number at which the sequence `relid` is defined to start, which every user may read; `None` if it is not a sequence.
+pub fn start_of(relid: pg_sys::Oid) -> Option<i64> {
+    // SAFETY: as above.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| Definition::look_up(relid)) }.ok().map(Definition::start)
+}
+
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
 unsafe fn read_sequence_data(relid: pg_sys::Oid) -> Result<SequenceData, NoCounter> {

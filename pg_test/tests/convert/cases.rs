@@ -198,8 +198,11 @@ fn every_kind_of_column_is_converted_in_place_and_can_be_dumped() {
         assert!((before..=latest).contains(&unix_ms), "{}: {unix_ms}", case.name);
         assert_the_sequence_is_its_own(&case, &mut client);
 
+        let first_id = printed(&mut client, FIRST_ID);
+        let outside = format!("SELECT count(*) FROM snowflake_columns WHERE first_id NOT BETWEEN {highest} + 1 AND {id}");
+        assert_eq!(take_one(&mut client, &outside), 0, "{}: {first_id} is not between {highest} and {id}", case.name);
         let restored = target.restored_database(case.name, &source.dump(case.name));
-        assert_goes_on(&case, restored, &old_rows, id);
+        assert_goes_on(&case, restored, &old_rows, id, &first_id);
     }
 }
 
@@ -215,14 +218,18 @@ fn assert_the_sequence_is_its_own(case: &Case, client: &mut Client) {
             "SELECT s.* FROM pg_sequence AS s
              WHERE seqrelid = pg_get_serial_sequence('{quoted}', (parse_ident('{column}'))[1])::regclass
                AND seqtypid = 'bigint'::regtype AND seqincrement = 1 AND NOT seqcycle
-               AND seqmax = 9223372036854775807 AND seqmin = 1 AND seqstart = 1"
+               AND seqmax = 9223372036854775807 AND seqmin = 1"
         ),
     );
     assert!(!unfit.is_empty(), "{}", case.name);
 }
 
-fn assert_goes_on(case: &Case, mut restored: Client, old_rows: &str, last: i64) {
+/// The boundary between older values and new IDs, by column.
+const FIRST_ID: &str = "SELECT table_name, first_id FROM snowflake_columns ORDER BY table_name::text";
+
+fn assert_goes_on(case: &Case, mut restored: Client, old_rows: &str, last: i64, first_id: &str) {
     assert_eq!(case.rows(&mut restored), old_rows, "{} restored", case.name);
+    assert_eq!(printed(&mut restored, FIRST_ID), first_id, "{} restored", case.name);
     let next = case.insert(&mut restored);
     assert!(next > last, "{}: {next} after {last}", case.name);
     assert_eq!(case.time_and_shard(&mut restored, next).1, 5, "{} restored", case.name);

@@ -196,7 +196,7 @@ fn schema(database: &Database) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in dump.lines() {
         is_row = line.starts_with("COPY ") || is_row && line != "\\.";
-        let differs = ["restrict ", "setval(", "\\."].iter().any(|word| line.contains(word));
+        let differs = ["restrict ", "setval(", "START WITH ", "\\."].iter().any(|word| line.contains(word));
         if !is_row && !differs && !line.starts_with("--") {
             lines.push(line.trim().trim_end_matches(',').to_owned());
         }

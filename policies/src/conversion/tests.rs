@@ -1,7 +1,7 @@
 //! Cases of conversions. The scripts `convert` and `convert_check` have what becomes of a sequence, a default and a CHECK.
 
 use super::*;
-use pg_snowflake_ids::presets::{INSTAGRAM, JS53};
+use pg_snowflake_ids::presets::{INSTAGRAM, JS53, TWITTER};
 
 fn facts(sequence: Sequence) -> Facts {
     Facts {
@@ -13,6 +13,8 @@ fn facts(sequence: Sequence) -> Facts {
         sequence,
         other_sequences: vec![],
         next: None,
+        start: None,
+        default_layout: None,
         highest: None,
     }
 }
@@ -54,8 +56,8 @@ fn a_bigserial_keeps_its_sequence() {
     assert_eq!(
         statements(&facts(kept()), &of_shard_5(INSTAGRAM), 3..=9),
         [
-            "ALTER SEQUENCE blog.posts_id_seq AS pg_catalog.int8 INCREMENT BY 1 NO MAXVALUE NO CYCLE \
-             MINVALUE 1 START WITH 1 RESTART WITH 3073",
+            "ALTER SEQUENCE blog.posts_id_seq AS pg_catalog.int8 INCREMENT BY 1 MINVALUE 1 NO MAXVALUE NO CYCLE \
+             START WITH 1 RESTART WITH 3073",
             "ALTER SEQUENCE blog.posts_id_seq OWNED BY blog.posts.id",
             "ALTER TABLE blog.posts ALTER COLUMN id SET DEFAULT \
              public.snowflake_nextval('blog.posts_id_seq'::pg_catalog.regclass, 5, 'instagram'::public.snowflake_layout)",
@@ -70,6 +72,9 @@ fn a_sequence_that_may_have_generated_ids_is_not_restarted() {
         let statements = statements(&facts, &of_shard_5(INSTAGRAM), 3..=5);
         assert_eq!(statements[0].contains("RESTART"), restarts, "{next}");
     }
+    // Not kept at 0, where MINVALUE 1 would be refused.
+    let facts = Facts { next: Some(1), ..facts(kept()) };
+    assert!(statements(&facts, &of_shard_5(INSTAGRAM), 0..=5)[0].ends_with("START WITH 1 RESTART WITH 1"));
 }
 
 #[test]
@@ -77,7 +82,51 @@ fn a_sequence_starts_at_1_or_above_in_a_layout_without_seqs_too() {
     let layout = Layout { seq_bits: 0, ..INSTAGRAM };
     let facts = Facts { next: Some(-5), ..facts(kept()) };
     let statements = statements(&facts, &of_shard_5(layout), 0..=5);
-    assert!(statements[0].ends_with("MINVALUE 1 START WITH 1 RESTART WITH 1"), "{statements:?}");
+    assert!(statements[0].ends_with("MINVALUE 1 NO MAXVALUE NO CYCLE START WITH 1 RESTART WITH 1"), "{statements:?}");
+}
+
+#[test]
+fn the_start_value_is_the_boundary_between_older_values_and_new_ids() {
+    let cases = [
+        // An empty table has no older values.
+        (None, None, 1),
+        (None, Some((7, None)), 1),
+        (None, Some((7, Some(TWITTER))), 1),
+        // The default has generated the IDs before: their boundary stays, unless the sequence is set below it.
+        (None, Some((7, Some(INSTAGRAM))), 7),
+        (Some(2 << 23), Some((7, Some(INSTAGRAM))), 7),
+        (Some(2 << 23), Some((3074, Some(INSTAGRAM))), 3073),
+        (Some(2 << 23), Some((-5, Some(INSTAGRAM))), 1),
+        (Some(2 << 23), Some((7, Some(TWITTER))), 3073),
+        (Some(2 << 23), Some((7, None)), 3073),
+        (Some(2 << 23), None, 3073),
+    ];
+    for (highest, before, expected) in cases {
+        let replacing = Sequence::New { name: "s".into(), cache: 1, is_unlogged: false, comment: None, grants: vec![] };
+        for sequence in [kept(), replacing] {
+            let (start, default_layout) = (before.map(|(start, _)| start), before.and_then(|(_, layout)| layout));
+            let facts = Facts { highest, start, default_layout, ..facts(sequence) };
+            let statements = statements(&facts, &of_shard_5(INSTAGRAM), 3..=9);
+            assert!(statements[0].contains(&format!(" START WITH {expected}")), "{highest:?} {before:?}: {statements:?}");
+        }
+    }
+}
+
+#[test]
+fn the_ids_after_older_values_begin_a_day_ago_or_above_these() {
+    let day = 86_400_000;
+    let cases = [(5, 100, 5), (5, day + 7, 7), (2 * day, day + 7, 2 * day)];
+    for (first_tick, now_tick, expected) in cases {
+        assert_eq!(first_tick_after_older_values(first_tick, INSTAGRAM, now_tick), expected);
+    }
+}
+
+#[test]
+fn the_first_id_is_the_lowest_of_the_start_value() {
+    let cases = [(i64::MIN, None), (1, None), (1023, None), (1024, Some(1 << 23)), (9 << 10 | 5, Some(9 << 23)), (i64::MAX, None)];
+    for (start, expected) in cases {
+        assert_eq!(first_id(start, INSTAGRAM), expected, "{start}");
+    }
 }
 
 #[test]

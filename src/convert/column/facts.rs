@@ -8,6 +8,7 @@ use crate::postgres::encoding::from_server;
 use crate::postgres::query::{rows, text};
 use crate::postgres::relation::lock;
 use crate::postgres::report::Raise;
+use crate::sequence::start_of;
 use pg_snowflake_policies::conversion::{Facts, Grant, Sequence};
 use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
@@ -21,6 +22,7 @@ impl Column {
         check_schema_privilege(extension.namespace, "USAGE");
         let existing = self.locked_sequence();
         let other_sequences = self.other_sequences(existing.as_ref());
+        let start = existing.as_ref().and_then(|existing| start_of(existing.relid));
         let (sequence, next) = self.sequence(existing);
         Facts {
             schema: extension.schema.clone(),
@@ -31,6 +33,8 @@ impl Column {
             sequence,
             other_sequences,
             next,
+            start,
+            default_layout: self.only_layout_of_default(),
             highest: self.highest(),
         }
     }
