@@ -95,6 +95,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
         shard,
         highest_of_other_shards: column.highest_of_other_shards(layout, shard),
     });
+    let first = layout.shift_tick(*ticks.start());
     let target = Target { shard: is_explicit.then_some(shard), layout, shard_check };
     for statement in plan::statements(&facts, &target, ticks) {
         execute(&statement, &[]);
@@ -102,6 +103,10 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     column.compile_again();
     if let Some(check) = &target.shard_check {
         column.drop_if_duplicate(&check.name);
+    }
+    if let Some(highest) = facts.highest_older_value(layout) {
+        let now_us = sequence::read_clock().reading_us;
+        plan::older_values(column.name(), highest, &facts, layout, first, now_us).log(PgLogLevel::NOTICE);
     }
     rows("SELECT $1::regclass::oid", &[text(facts.sequence.name())], |row| row.get(1))[0]
 }

@@ -60,14 +60,15 @@ pub struct Reading {
 }
 
 impl Reading {
-    pub(crate) fn of(id: i64, name: &'static str, layout: Layout, now_us: i64) -> Self {
+    /// The ID as the layout reads it.
+    pub fn of(id: i64, name: &'static str, layout: Layout, now_us: i64) -> Self {
         let fields = layout.split(id);
         let unix_us = layout.instant_of(fields.tick);
         Reading { name, layout, fields, unix_us, doubt: doubt(id, &layout, now_us) }
     }
 
     /// Whether the ID is possible and of the last days.
-    pub(crate) fn is_recent(&self, now_us: i64) -> bool {
+    pub fn is_recent(&self, now_us: i64) -> bool {
         self.doubt.is_none() && self.unix_us >= now_us.saturating_sub(RECENT_US)
     }
 }

@@ -150,7 +150,9 @@ DROP DOMAIN key;
 SELECT ((extract(epoch FROM now() + interval '1 hour') * 1000)::bigint - 1262304000000) << 22 AS in_an_hour \gset
 CREATE TABLE posts (id bigint);
 INSERT INTO posts VALUES (:in_an_hour | 4095);
+SET client_min_messages = warning;
 SELECT snowflake_convert_column('posts', 'id', 0);
+RESET client_min_messages;
 INSERT INTO posts DEFAULT VALUES RETURNING id > :in_an_hour | 4095 AS is_above;
 DROP TABLE posts;
 RESET pg_snowflake.max_lead;

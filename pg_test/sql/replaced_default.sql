@@ -3,6 +3,7 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
+SET client_min_messages = warning;
 CREATE VIEW replaced AS
 SELECT table_name, column_name, function, sequence, shard_id, layout, last_id_at,
     regexp_replace(error, 'column default was replaced: ', '') AS error

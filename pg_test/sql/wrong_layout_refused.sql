@@ -3,6 +3,7 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
+SET client_min_messages = warning;
 SET timezone = 'UTC';
 -- A conversion needs it.
 SET default_transaction_isolation = 'read committed';
@@ -72,11 +73,9 @@ BEGIN
                     INSERT INTO numbers SELECT %s FROM generate_series(1, 1000) AS n', id);
     RETURN snowflake_convert_column('numbers', 'id', 5);
 END $$;
-SET client_min_messages = 'warning';
 \echo -- a serial, Unix times in seconds and in microseconds, negative numbers, and IDs
 SELECT id, converts(id) FROM (VALUES (1, 'n'), (2, '1795392000 + n'), (3, '1795392000000000 + n'), (4, '-n'),
     (5, 'snowflake_min_id(now() - n * interval ''1 min'') + n')) AS numbers (n, id) ORDER BY n;
-RESET client_min_messages;
 
 \echo -- an idle table converts with its layout or with its sequence
 -- IDs of the layout postgres of 350 days ago read as those of now in twitter.

@@ -1,6 +1,9 @@
 //! The plan of the conversion of a column: the statements that it executes, decided from facts.
 
-use pg_snowflake_ids::{Layout, presets::DEFAULT};
+use crate::messages::{Report, convert as messages};
+use pg_snowflake_ids::generators::candidates;
+use pg_snowflake_ids::likely::Reading;
+use pg_snowflake_ids::{Layout, instant, presets::DEFAULT};
 use std::ops::RangeInclusive;
 
 /// What the catalog and the table contain.
@@ -135,6 +138,24 @@ pub fn first_tick_after_older_values(first_tick: i64, layout: Layout, now_tick: 
 pub fn first_id(start: i64, layout: Layout) -> Option<i64> {
     let tick = layout.tick_of(start);
     (1..=layout.max_tick()).contains(&tick).then(|| layout.shift_tick(tick))
+}
+
+/// What users are told about older values, of which `highest` is the highest: that the layout of the column applies to IDs from `first` on,
+/// and how to continue in the layout of the older values, if they have one.
+pub fn older_values(column: String, highest: i64, facts: &Facts, layout: Layout, first: i64, now_us: i64) -> Report {
+    let reading = Reading::of(highest, "", layout, now_us);
+    let what = match reading.doubt {
+        None => messages::time_of_highest(layout, instant::text(&layout, reading.fields.tick)),
+        Some(_) => messages::highest_is_not_an_id(layout),
+    };
+    let hint = match candidates(highest, now_us)[0] {
+        _ if reading.is_recent(now_us) => String::new(),
+        likely if likely.is_recent(now_us) => messages::continue_in_likely_layout(likely.layout),
+        _ => messages::continue_in_layout(first),
+    };
+    let former = facts.default_layout.zip(facts.start).and_then(|(former, start)| Some((former, first_id(start, former)?)));
+    let boundary = former.map(|(former, first)| messages::former_boundary(first, former));
+    messages::older_values(column, first, highest, what, hint).adding(&boundary.unwrap_or_default())
 }
 
 /// The tick after the value's.

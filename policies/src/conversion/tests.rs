@@ -130,6 +130,40 @@ fn the_first_id_is_the_lowest_of_the_start_value() {
 }
 
 #[test]
+fn older_values_are_reported_by_what_the_highest_is() {
+    let now_us = 1_795_860_000_000_000; // 2026-11-28
+    let report_of = |highest, layout| older_values("id".into(), highest, &facts(kept()), layout, 77, now_us);
+    let tsid = 914_573_847_652_122_249;
+    let of_twitter = TWITTER.min_id(now_us - 1_000_000);
+    let cases = [
+        (3, DEFAULT, "3. It is not an ID of layout \"postgres\".", "add the condition id >= 77"),
+        (-3, DEFAULT, "-3. It is not an ID of layout \"postgres\".", "add the condition id >= 77"),
+        (tsid, DEFAULT, "\"postgres\" is 2016-", "layout \"time:42 shard:10 seq:12 epoch:2020-01-01 unit:1ms\""),
+        (of_twitter, DEFAULT, "\"postgres\" is 2026-01-", "layout \"twitter\""),
+        (DEFAULT.min_id(now_us - 400 * 86_400_000_000), DEFAULT, "\"postgres\" is 2025-", "add the condition id >= 77"),
+        (of_twitter, TWITTER, "\"twitter\" is 2026-11-28T", ""),
+        (3, TWITTER, "3. It is not", "docs/generators.md"),
+    ];
+    for (highest, layout, detail, hint) in cases {
+        let report = report_of(highest, layout);
+        assert!(report.detail.as_ref().unwrap().contains(detail), "{report:?}");
+        assert!(report.hint.as_deref().unwrap_or_default().contains(hint), "{report:?}");
+        assert_eq!(report.hint.is_none(), hint.is_empty(), "{report:?}");
+    }
+    let facts = Facts { start: Some(9 << 10 | 1), default_layout: Some(INSTAGRAM), ..facts(kept()) };
+    let detail = older_values("id".into(), 3, &facts, DEFAULT, 77, now_us).detail.unwrap();
+    assert!(detail.ends_with("Before, new IDs had layout \"instagram\" and began at 75497472."), "{detail}");
+}
+
+#[test]
+fn a_sequence_starts_at_1_or_above_in_a_layout_without_seqs_too() {
+    let layout = Layout { seq_bits: 0, ..INSTAGRAM };
+    let facts = Facts { next: Some(-5), ..facts(kept()) };
+    let statements = statements(&facts, &target(Some(5), layout), 0..=5);
+    assert!(statements[0].ends_with("START WITH 1 RESTART WITH 1"), "{statements:?}");
+}
+
+#[test]
 fn one_statement_widens_all_columns_of_a_table_after_the_default_is_dropped() {
     let mut facts = facts(kept());
     facts.narrow_tables = vec![

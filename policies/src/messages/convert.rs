@@ -83,11 +83,22 @@ messages! {
         not_compiled_again(commands) "01000" "functions of other roles have the old type of the column in open sessions"
             detail "They fail there until the sessions reconnect."
             hint "To let the sessions compile the functions again, run as their owners: {commands}";
+        older_values(column, first, highest, what, hint) "00000" "new IDs of {column} begin at {first}"
+            detail "The highest existing value is {highest}. {what}"
+            hint "{hint}";
         violates_constraint(constraint, table, id) "55000" "new IDs would violate constraint {constraint} of table {table}"
             detail "The next ID would be about {id}."
             hint "Run: ALTER TABLE {table} DROP CONSTRAINT {constraint};";
     }
     sentences {
+        time_of_highest(layout, time) "Its time in layout \"{layout}\" is {time}.";
+        highest_is_not_an_id(layout) "It is not an ID of layout \"{layout}\".";
+        former_boundary(first, layout) "Before, new IDs had layout \"{layout}\" and began at {first}.";
+        continue_in_likely_layout(layout) "It is probably an ID of a generator with layout \"{layout}\". To continue in the generator's \
+            layout, in which the time and the shard of all IDs can be read, roll back and pass that layout: see docs/generators.md. \
+            Otherwise, search by time as in docs/time.md.";
+        continue_in_layout(first) "If it is an ID of another generator, roll back and pass the generator's layout, in which the time and the \
+            shard of all IDs can be read: see docs/generators.md. Otherwise, add the condition id >= {first} to searches by time.";
         references(converted) "The column references {converted} and must hold its IDs.";
         must_become_bigint(column, converted) "Its {column} references {converted} and has to become bigint.";
         pass_layout(likely) "Pass layout => '{likely}', or the layout that snowflake_find_layout() finds.";
