@@ -30,7 +30,8 @@ use tables::{Identity, assigned_shard, bind, check_roles, identity, lock, lock_r
 
 /// `snowflake_registry.claim(shard_ids int[], node text, incarnation uuid, serials bigint[], nonce uuid, until timestamptz, length
 /// interval, known_shard_ids int[], known_serials bigint[], started_at timestamptz) → setof (shard_id int, granted boolean, starts
-/// timestamptz, ends timestamptz, serial bigint, reason text, other_server text, registry uuid, server text, read_at timestamptz)`
+/// timestamptz, ends timestamptz, serial bigint, reason text, other_server text, registry uuid, server text, read_at timestamptz,
+/// retry_at timestamptz)`
 ///
 /// Grants or renews the lease of each shard. Without shards, it assigns one to the node.
 #[pg_extern(sql = false)]
@@ -46,7 +47,7 @@ fn registry_claim(
     known_shard_ids: Option<Array<i32>>,
     known_serials: Option<Array<i64>>,
     started_at: Option<pg_sys::TimestampTz>,
-) -> SetOfIterator<'static, NullableResultRow<10>> {
+) -> SetOfIterator<'static, NullableResultRow<11>> {
     check_transaction("snowflake_registry.claim");
     let known = shards(("known_shard_ids", known_shard_ids), ("known_serials", known_serials));
     let known: BTreeMap<i32, i64> = known.into_iter().filter_map(|(shard, serial)| Some((shard, serial?))).collect();
@@ -109,7 +110,7 @@ fn registry_claim(
     SetOfIterator::new(answers.into_iter().map(move |(shard, answer)| answer_row(shard, answer, &identity, length_us, moment)))
 }
 
-fn answer_row(shard: i32, answer: Result<Lease, Reason>, identity: &Identity, length_us: i64, moment: Moment) -> NullableResultRow<10> {
+fn answer_row(shard: i32, answer: Result<Lease, Reason>, identity: &Identity, length_us: i64, moment: Moment) -> NullableResultRow<11> {
     let (lease, reason) = match answer {
         // A copy that still runs claims again within the length of a lease.
         Ok(lease) => {
@@ -119,9 +120,9 @@ fn answer_row(shard: i32, answer: Result<Lease, Reason>, identity: &Identity, le
         }
         Err(reason) => (None, Some(reason)),
     };
-    let (reason, other_server) = match reason {
-        Some(Reason { text, other_server }) => (Some(text), other_server),
-        None => (None, None),
+    let (reason, other_server, retry_at_us) = match reason {
+        Some(Reason { text, other_server, retry_at_us }) => (Some(text), other_server, retry_at_us),
+        None => (None, None, None),
     };
     let span = lease.as_ref().map(|lease| lease.span);
     NullableResultRow([
@@ -135,6 +136,7 @@ fn answer_row(shard: i32, answer: Result<Lease, Reason>, identity: &Identity, le
         identity.id.into_datum(),
         Text(identity.server.clone()).into_datum(),
         Some(timestamptz(moment.now_us)),
+        retry_at_us.map(timestamptz),
     ])
 }
 

@@ -59,6 +59,14 @@ SELECT mark, released.* FROM (VALUES (10, 'starts + interval ''2 min''', 'starts
     (13, '''-infinity''', 'timestamptz ''2000-01-01'''), (14, 'ends + interval ''1 h''', 'ends'), (15, '''infinity''', 'ends')
 ) AS cases (shard, mark, new_end), released(shard, mark, new_end);
 
+\echo -- a refusal says when the shard is free: when the lease ends, or is no longer kept; nobody knows when it is no longer reserved
+SELECT granted FROM claim('{16}', 'db-a', 1, NULL, 1);
+SELECT granted, retry_at = (SELECT ends FROM snowflake_registry.leases WHERE shard_id = 16) FROM claim('{16}', 'db-b', 2, NULL, 2);
+SELECT snowflake_registry.release(incarnation, '{16}', ARRAY[serial], starts, keep => true) FROM snowflake_registry.shards WHERE shard_id = 16;
+SELECT granted, retry_at = kept_until FROM claim('{16}', 'db-b', 2, NULL, 3), snowflake_registry.shards AS s WHERE s.shard_id = 16;
+SELECT snowflake_registry.take_over(16, 'db-c') IS NOT NULL;
+SELECT granted, retry_at FROM claim('{16}', 'db-b', 2, NULL, 4);
+
 \echo -- of several shards, those that are free are granted, and each serial is that of its shard
 SELECT granted FROM claim('{21}', 'db-a', 1, NULL, 1);
 CREATE TABLE answers AS SELECT * FROM claim('{22, 21, 20}', 'db-b', 2, NULL, 2);

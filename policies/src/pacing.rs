@@ -73,6 +73,28 @@ pub fn pause_after_failure(failing_for: Duration, lease: Duration, random: u32) 
     shortest + part(longest - shortest, random)
 }
 
+/// How long after a refusal the shards are claimed again, unless the registry can grant one of them sooner. `last` is the pause before, of
+/// the same shards, and `refused_for` the time since the first of their refusals in a row.
+///
+/// The pause grows once they have been refused for a lease: that of a holder that crashed has ended then, and the present holder is alive.
+///
+/// ```
+/// use pg_snowflake_policies::pacing::pause_after_refusal;
+/// use std::time::Duration;
+///
+/// let (lease, half) = (Duration::from_secs(12), Duration::from_millis(500));
+/// let pause = |last, refused_for| pause_after_refusal(last, Duration::from_secs(refused_for), lease);
+/// assert_eq!(pause(None, 0), half);
+/// assert_eq!(pause(Some(half), 12), half);
+/// assert_eq!(pause(Some(half), 13), 2 * half);
+/// assert_eq!(pause(Some(6 * half), 60), Duration::from_secs(4)); // a third of the lease
+/// ```
+#[must_use]
+pub fn pause_after_refusal(last: Option<Duration>, refused_for: Duration, lease: Duration) -> Duration {
+    const SHORTEST: Duration = Duration::from_millis(500);
+    last.filter(|_| refused_for > lease).map_or(SHORTEST, |last| (2 * last).min(third(lease).max(SHORTEST)))
+}
+
 /// That fraction of a time.
 fn part(whole: Duration, random: u32) -> Duration {
     whole.mul_f64(f64::from(random) / 2_f64.powi(32))

@@ -148,6 +148,17 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// The instant from which the shard can be granted, if nobody claims it before: the lease ends, or is no longer kept.
+    pub fn until_us(&self) -> Option<i64> {
+        match *self {
+            Refusal::HeldBy { ends_us, .. } | Refusal::EndsLater { ends_us } => Some(ends_us),
+            Refusal::KeptFor { until_us, .. } => Some(until_us),
+            _ => None,
+        }
+    }
+}
+
 /// Decides a claim. Returns the row to write; the row as it is if the claim was granted before.
 ///
 /// ```

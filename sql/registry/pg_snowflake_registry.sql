@@ -140,7 +140,8 @@ CREATE FUNCTION snowflake_registry.claim(
     OUT other_server text,
     OUT registry uuid,
     OUT server text,
-    OUT read_at timestamptz)
+    OUT read_at timestamptz,
+    OUT retry_at timestamptz)
 RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -8,6 +8,7 @@ use pg_snowflake_policies::messages::worker as messages;
 use pg_snowflake_policies::registry::MAX_SHARDS_OF_A_NODE;
 use std::fmt::Display;
 use std::io;
+use std::time::Duration;
 
 /// The version of this library.
 pub const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -70,6 +71,8 @@ pub struct Reason {
     pub text: String,
     /// Which other server is the cause.
     pub other_server: Option<String>,
+    /// After which time the registry can grant the shard.
+    pub retry_in: Option<Duration>,
 }
 
 impl Problem {

@@ -39,7 +39,8 @@ WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake_registry'";
 const IDENTITY: &CStr = c"SELECT snowflake_registry.id()::pg_catalog.text";
 
 const CLAIM: &CStr = c"
-SELECT shard_id, granted, starts, ends, serial, reason, other_server, registry::pg_catalog.text, server
+SELECT shard_id, granted, starts, ends, serial, reason, other_server, registry::pg_catalog.text, server,
+    read_at, retry_at
 FROM snowflake_registry.claim($1::pg_catalog.int4[], $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int8[],
     $5::pg_catalog.uuid, $6::pg_catalog.timestamptz, $7::pg_catalog.interval, $8::pg_catalog.int4[], $9::pg_catalog.int8[],
     $10::pg_catalog.timestamptz)";
@@ -132,7 +133,10 @@ pub struct Answer {
 impl Answer {
     /// A row of the answer; `None` if it cannot be read.
     pub fn read(rows: &Rows, row: usize) -> Option<Self> {
-        let reason = rows.text(row, 5).map(|text| Reason { text, other_server: rows.text(row, 6) });
+        let [read_at, retry_at] = [9, 10].map(|column| rows.number(row, column));
+        let retry_in =
+            retry_at.zip(read_at).map(|(retry_at, read_at)| Duration::from_micros(retry_at.saturating_sub(read_at).max(0) as u64));
+        let reason = rows.text(row, 5).map(|text| Reason { text, other_server: rows.text(row, 6), retry_in });
         let (verdict, copied) = if rows.number(row, 1)? == 1 {
             let [starts_us, ends_us] = [rows.number(row, 2)?, rows.number(row, 3)?].map(unix_us_of);
             (Ok((Span { starts_us, ends_us }, rows.number(row, 4)?)), reason)

@@ -9,7 +9,7 @@ mod requests;
 use super::activity::{self, Activity, is_stopping, wait_latch};
 use super::connection::Deadline;
 use super::libpq::Libpq;
-use super::problem::{self, Problem, granted};
+use super::problem::{self, Problem, Reason, granted};
 use super::session::Session;
 use super::settings;
 use super::shared::{self, new_uuid};
@@ -24,9 +24,6 @@ use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTi
 use pgrx::{PgLogLevel, pg_guard, pg_sys};
 use std::ffi::CString;
 use std::time::{Duration, Instant};
-
-/// How long after a refusal the shard is claimed again, as long as its last holder may have crashed.
-const MIN_RETRY: Duration = Duration::from_millis(500);
 
 /// Has the postmaster start the worker once the server accepts writes, and again a second after it has ended.
 pub fn register() {
@@ -108,16 +105,15 @@ struct Retry {
 }
 
 impl Retry {
-    /// After another refusal. The pause grows once the same shards have been refused for a lease: that of a holder that crashed has ended
-    /// then, and the present holder is alive.
-    fn after(last: Option<Self>, shards: Vec<u32>) -> Self {
+    /// After another refusal.
+    fn after(last: Option<Self>, refused: &[(u32, Reason)]) -> Self {
         let now = Instant::now();
-        let (since, pause) = match last.filter(|last| last.shards == shards) {
-            Some(Retry { since, pause, .. }) if since.elapsed() > settings::lease() => (since, (2 * pause).min(third().max(MIN_RETRY))),
-            Some(Retry { since, .. }) => (since, MIN_RETRY),
-            None => (now, MIN_RETRY),
-        };
-        Retry { shards, since, pause, due: now + pause }
+        let shards: Vec<u32> = refused.iter().map(|&(shard, _)| shard).collect();
+        let last = last.filter(|last| last.shards == shards);
+        let since = last.as_ref().map_or(now, |last| last.since);
+        let pause = pacing::pause_after_refusal(last.map(|last| last.pause), since.elapsed(), settings::lease());
+        let retry_in = refused.iter().filter_map(|(_, reason)| reason.retry_in).min();
+        Retry { shards, since, pause, due: now + retry_in.map_or(pause, |retry_in| retry_in.min(pause)) }
     }
 }
 
@@ -148,8 +144,7 @@ impl<'a> Worker<'a> {
                 let pause = match &outcome {
                     Ok(()) | Err(Problem::Copied(_)) => self.until_renewal(),
                     Err(Problem::Refused(refused)) => {
-                        let shards = refused.iter().map(|&(shard, _)| shard).collect();
-                        self.refused = Some(Retry::after(last, shards));
+                        self.refused = Some(Retry::after(last, refused));
                         // A release that failed is tried again with the renewal.
                         if self.to_release.is_empty() { self.until_renewal() } else { self.pause_after_a_problem() }
                     }

@@ -11,6 +11,8 @@ pub struct Reason {
     pub text: String,
     /// Which other server is the cause, in a sentence for those who may monitor the server.
     pub other_server: Option<String>,
+    /// When another claim can be granted, in microseconds since 1970; `None` if that depends on a person, or the claim is granted.
+    pub retry_at_us: Option<i64>,
 }
 
 /// Why the shard is not granted. A wrong clock is an error, since it applies to all shards, unless the transaction must commit: it has
@@ -27,7 +29,7 @@ pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment, must_c
         }
         format!("The {}.", report.message)
     };
-    let mut other_server = None;
+    let (mut other_server, retry_at_us) = (None, refusal.until_us());
     let text = match refusal {
         Refusal::HeldBy { is_copy: true, origin, .. } => {
             other_server = Some(server(&origin));
@@ -46,12 +48,12 @@ pub fn reason(refusal: Refusal, shard: i32, claim: Claim, moment: Moment, must_c
         Refusal::ClockAhead { us } => wrong_clock("ahead of", us),
         Refusal::ClockBehind { us } => wrong_clock("behind", us),
     };
-    Reason { text, other_server }
+    Reason { text, other_server, retry_at_us }
 }
 
 /// For the holder.
 pub fn copy_is_running(shard: i32, other: &Origin) -> Reason {
-    Reason { text: messages::copy_is_running(shard), other_server: Some(server(other)) }
+    Reason { text: messages::copy_is_running(shard), other_server: Some(server(other)), retry_at_us: None }
 }
 
 fn server(origin: &Origin) -> String {
