@@ -140,15 +140,17 @@ TRUNCATE rows;
 INSERT INTO rows SELECT (us / 60000000 << 22) | (n & 4095), created_at FROM times(1000, 100) ON CONFLICT DO NOTHING;
 SELECT * FROM snowflake_find_layout('rows', 'id', 'created_at');
 
-\echo -- a role that may read both columns
+\echo -- a role that may read both columns, and without one of the privileges
 CREATE ROLE regress_find_layout_reader;
 CREATE SCHEMA closed;
 CREATE TABLE closed.t (id bigint, at timestamptz, secret int);
 INSERT INTO closed.t SELECT snowflake_encode(at, 5, 1, 'instagram'), at
 FROM generate_series(timestamptz '2020-01-01Z', '2020-01-02Z', '1 hour') AS at;
 SELECT format($$SELECT compared FROM snowflake_find_layout(%s, 'id', 'at')$$, 'closed.t'::regclass::oid) AS find \gset
-SELECT unnest(ARRAY['SET ROLE regress_find_layout_reader', format($$SELECT split_part(error_of(%L), ' | ', 1)$$, :'find'), 'RESET ROLE',
-    format('GRANT %s TO regress_find_layout_reader', privilege)])
+GRANT USAGE ON SCHEMA closed TO regress_find_layout_reader;
+GRANT SELECT (id, at) ON closed.t TO regress_find_layout_reader;
+SELECT unnest(ARRAY['BEGIN', format('REVOKE %s FROM regress_find_layout_reader; SET LOCAL ROLE regress_find_layout_reader', privilege),
+    format($$SELECT split_part(error_of(%L), ' | ', 1)$$, :'find'), 'ROLLBACK'])
 FROM unnest(ARRAY['SELECT (id) ON closed.t', 'SELECT (at) ON closed.t', 'USAGE ON SCHEMA closed']) AS privilege \gexec
 SET ROLE regress_find_layout_reader;
 :find;
