@@ -232,7 +232,8 @@ fn doubts(found: &Found) -> Option<String> {
             let rate = layout.seqs() * 1_000_000 / layout.tick_us();
             let numbers: Vec<String> = shards.iter().take(SHOWN_OF_A_CANDIDATE).map(u32::to_string).collect();
             let more = if shards.len() > SHOWN_OF_A_CANDIDATE { ", …" } else { "" };
-            format!("{layout} (shards {}{more}; {rate} IDs per second)", numbers.join(", "))
+            let noun = if shards.len() == 1 { "shard" } else { "shards" };
+            format!("{layout} ({noun} {}{more}; {} IDs per second)", numbers.join(", "), with_commas(rate))
         });
         doubts.push(format!(
             "The rows do not prove where the counter ends and the shard begins. The layout may be {}.",
@@ -241,21 +242,26 @@ fn doubts(found: &Found) -> Option<String> {
     }
     if found.counts_into_shard {
         doubts.push(
-            "The shard changes when the counter begins again: the counter has no modulo, or a larger one, and the bits of the shard are \
-             not only its."
-                .to_owned(),
+            "The shard number changes almost only where the counter restarts, so some of its bits may belong to the counter.".to_owned(),
         );
     }
     if !found.fits_most_of_the_time {
-        doubts.push("In more than a tenth of the time, most IDs do not fit.".to_owned());
+        doubts.push("Most IDs do not fit the layout in more than a tenth of the time between the first ID and the last.".to_owned());
     }
     if found.layout.shard_bits == 0 {
         doubts.push("The layout has no shard: only one server may generate its IDs.".to_owned());
     }
     if found.spread_us > 1_000_000 {
-        doubts.push(format!("The epoch is exact to about {}, as the times of the rows are.", duration(found.spread_us)));
+        doubts.push(format!("The epoch is accurate to about {}, like the times of the rows.", duration(found.spread_us)));
     }
     (!doubts.is_empty()).then(|| doubts.join(" "))
+}
+
+/// 1,024,000 for 1024000.
+fn with_commas(number: i64) -> String {
+    let digits = number.to_string();
+    let (first, others) = digits.split_at((digits.len() - 1) % 3 + 1);
+    others.as_bytes().chunks(3).fold(first.to_owned(), |text, three| format!("{text},{}", String::from_utf8_lossy(three)))
 }
 
 /// The length of a tick, as the units of layouts are written.

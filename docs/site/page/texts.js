@@ -127,20 +127,18 @@ export function doubtsOf(found) {
   if (!found.isDivisionCertain) {
     const likely = [{ layout, shards }, ...candidates].map(({ layout, shards }) => {
       const numbers = `${shards.slice(0, 5).join(', ')}${shards.length > 5 ? ', …' : ''}`;
-      return `${layout} (shards ${numbers}; ${info(layout).idsPerSecond} IDs per second)`;
+      return `${layout} (${shards.length === 1 ? 'shard' : 'shards'} ${numbers}; ${count(info(layout).idsPerSecond)} IDs per second)`;
     });
     doubts.push(
       `The rows do not prove where the counter ends and the shard begins. The layout may be ${likely.join(', or ')}.`,
     );
   }
   if (found.countsIntoShard) {
-    doubts.push(
-      'The shard changes when the counter begins again: the counter has no modulo, or a larger one, and the bits of the shard are not only its.',
-    );
+    doubts.push('The shard number changes almost only where the counter restarts, so some of its bits may belong to the counter.');
   }
-  if (!found.fitsMostOfTheTime) doubts.push('In more than a tenth of the time, most IDs do not fit.');
+  if (!found.fitsMostOfTheTime) doubts.push('Most IDs do not fit the layout in more than a tenth of the time between the first ID and the last.');
   if (layout.shardBits === 0) doubts.push('The layout has no shard: only one server may generate its IDs.');
-  if (spreadUs > 1_000_000) doubts.push(`The epoch is exact to about ${count(Math.ceil(spreadUs / 1_000_000))} s, as the times of the rows are.`);
+  if (spreadUs > 1_000_000) doubts.push(`The epoch is accurate to about ${count(Math.ceil(spreadUs / 1_000_000))} s, like the times of the rows.`);
   return doubts;
 }
 
