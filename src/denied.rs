@@ -42,6 +42,8 @@ pub enum Denied {
     },
     /// The session's connection options mask the server's value of the setting, a fence or another.
     SettingMasked(Setting),
+    /// The server was started with an unknown parameter of ours, which may be meant to forbid IDs.
+    SettingUnknown,
     /// A registry of leases is set, but the server was started without it, or without the library in `shared_preload_libraries`.
     LeasesNotStarted,
     /// The server does not hold the lease of the shard.

@@ -18,7 +18,7 @@ use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory::with_room;
 use crate::postgres::report::{ascii_unless_utf8, c_text, host_name};
 use crate::sequence;
-use crate::settings::Setting;
+use crate::settings::{Setting, unknown_at_start};
 use pg_snowflake_policies::fence::hosts;
 use pg_snowflake_policies::fence::list::{InvalidSetting, MAX_BYTES};
 use pg_snowflake_policies::fence::shards::{self, Range};
@@ -130,7 +130,7 @@ fn define_fence(
 #[inline]
 pub fn check_shard(shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), Denied> {
     let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
-    if owned.is_null() && foreign.is_null() && !Setting::is_any_masked() {
+    if owned.is_null() && foreign.is_null() && !Setting::is_any_masked_or_unknown() {
         return Ok(());
     }
     // SAFETY: not null, so it is the `extra` of check_owned_shards(), which lives as long as it is assigned.
@@ -193,6 +193,9 @@ pub fn check_any_shard() -> Result<(), Denied> {
 }
 
 fn check_fences(ranges: Option<&[Range]>, is_foreign_host: bool, shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), Denied> {
+    if unknown_at_start().is_some() {
+        return Err(Denied::SettingUnknown);
+    }
     if let Some(setting) = Setting::masked() {
         return Err(Denied::SettingMasked(setting));
     }

@@ -65,7 +65,10 @@ pub extern "C-unwind" fn _PG_init() {
         lease::define_settings();
     });
     sequence::register_hooks(distributed::forget);
-    lease::start();
+    // It would hold leases that it does not use.
+    if settings::unknown_at_start().is_none() {
+        lease::start();
+    }
 }
 
 /// The interface that pgrx's test framework expects.

@@ -5,12 +5,12 @@ mod setting;
 
 use pg_snowflake_policies::messages::server as messages;
 use setting::Unknown;
-pub use setting::{Setting, is_preloading};
+pub use setting::{Setting, is_preloading, unknown_at_start};
 
-use crate::postgres::report::{Raise, quoted};
+use crate::postgres::report::{Raise, Report, quoted};
 use pg_snowflake_policies::counter::Policy;
 use pgrx::pg_sys::GucSource;
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PgLogLevel, pg_sys};
 
 static SHARD_ID: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static MAX_LEAD: GucSetting<i32> = GucSetting::<i32>::new(100);
@@ -22,14 +22,22 @@ const MAX_LEAD_MS: i32 = i32::MAX;
 
 /// Defines the settings and reserves their prefix, so that a misspelt setting is an error.
 ///
-/// One that has a value already keeps the library from being loaded, and a server that preloads it from starting, as an unknown
-/// parameter without a prefix does. PostgreSQL itself would only drop the value with a WARNING, and the server would generate IDs
-/// that the setting was to forbid.
+/// One that has a value already keeps a session from loading the library, and a server that preloads it from generating IDs: PostgreSQL
+/// itself would only drop the value with a WARNING, and the setting may be meant to forbid IDs. A server that did not start would take
+/// a whole cluster down, as its managers set a parameter on all members.
 ///
 /// `define_others` defines the settings that are declared elsewhere: those of the fences and of leases.
 pub fn define(define_others: impl FnOnce()) {
-    if let Some(unknown) = setting::unknown() {
-        unrecognized(unknown);
+    match setting::unknown() {
+        Some(unknown) if is_preloading() => {
+            no_ids_with(&unknown, true).log(PgLogLevel::WARNING);
+            setting::forbid_ids(unknown);
+        }
+        Some(unknown) => {
+            let (name, place, hint) = unrecognized(&unknown, false);
+            messages::unrecognized_parameter(name, place, hint).raise();
+        }
+        None => {}
     }
     if !setting::can_be_defined_now() {
         // Without the values of its settings, the library would generate IDs that they forbid.
@@ -76,9 +84,20 @@ pub fn define(define_others: impl FnOnce()) {
     unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
 }
 
-/// A parameter of our prefix has a value, and is misspelt, or is one of another version.
-#[track_caller]
-fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
+/// Why the server, which was started with a parameter that is misspelt or of another version, generates no IDs.
+pub fn no_ids_with_unknown() -> Report {
+    // SAFETY: the user of a session, and a role that initdb creates.
+    let may_see_files = unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_SETTINGS)) };
+    no_ids_with(setting::unknown_at_start().expect("the check has found it"), may_see_files)
+}
+
+fn no_ids_with(unknown: &Unknown, may_see_files: bool) -> Report {
+    let (name, place, hint) = unrecognized(unknown, may_see_files);
+    messages::unrecognized_at_start(name, place, format_args!("{hint} Then restart the server."))
+}
+
+/// The name of the parameter, where it is set, and what is meant. The names of files are not for every role.
+fn unrecognized(Unknown { name, nearest, source, place }: &Unknown, may_see_files: bool) -> (String, String, String) {
     let meant = nearest.map_or_else(
         || {
             let known = Setting::ALL.map(Setting::text);
@@ -86,7 +105,7 @@ fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
         },
         |setting| messages::parameter_meant(quoted(setting.text())),
     );
-    let (whose, remove) = match source {
+    let (whose, remove) = match *source {
         GucSource::PGC_S_DATABASE => ("of the database", "ALTER DATABASE ... RESET"),
         GucSource::PGC_S_GLOBAL => ("of all roles", "ALTER ROLE ALL RESET"),
         GucSource::PGC_S_USER => ("of the role", "ALTER ROLE ... RESET"),
@@ -95,14 +114,12 @@ fn unrecognized(Unknown { name, nearest, source, place }: Unknown) -> ! {
         GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => ("of this session", "RESET"),
         _ => ("in the server's configuration", ""),
     };
-    // The names of files are not for every role.
-    let place = place.filter(|_| is_preloading());
-    let place = place.map_or_else(String::new, |place| format!(", in {place}"));
+    let place = place.as_ref().filter(|_| may_see_files).map_or_else(String::new, |place| format!(", in {place}"));
     let hint = match remove {
         "" => format!("{meant} Correct the name there."),
         _ => format!("{meant} To remove the wrong one: {remove} {name};"),
     };
-    messages::unrecognized_parameter(quoted(&name), format_args!("{whose}{place}"), hint).raise()
+    (quoted(name), format!("{whose}{place}"), hint)
 }
 
 /// `pg_snowflake.shard_id`; `None` if it is unset.

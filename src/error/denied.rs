@@ -45,6 +45,7 @@ pub fn report(denied: Denied, function: &str) -> Report {
             let (owned, query) = (excerpt_of(&owned), homed_shards_query(class));
             messages::class_not_owned(shard, homed_shards(class), owned, query)
         }
+        Denied::SettingUnknown => settings::no_ids_with_unknown(),
         Denied::SettingMasked(setting) if setting.is_lost() => messages::value_lost(setting.text()),
         Denied::SettingMasked(setting) => messages::setting_masked(setting.text()),
         Denied::ShardNotAssigned if lease::known().is_some() => with_last_answer(leases::no_shard_assigned()),

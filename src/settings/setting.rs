@@ -10,6 +10,7 @@
 use crate::postgres::report::quoted;
 use pgrx::{GucFlags, pg_sys};
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 /// One bit per masked setting. It is atomic because a mutable static must be, to be safe; a backend has one
@@ -18,6 +19,12 @@ static MASKED: AtomicU16 = AtomicU16::new(0);
 
 /// One bit per masked setting whose value PostgreSQL has dropped for lack of memory.
 static LOST: AtomicU16 = AtomicU16::new(0);
+
+/// The bit of [`MASKED`] above those of the settings: the postmaster has found an unknown one.
+const UNKNOWN: u16 = 1 << 15;
+
+/// The unknown parameter with which the server was started. Its processes inherit it.
+static UNKNOWN_AT_START: OnceLock<Unknown> = OnceLock::new();
 
 /// A setting of the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +116,9 @@ impl Setting {
         LOST.load(Relaxed) & self.bit() != 0
     }
 
-    /// Whether this session masks the server's value of any setting.
+    /// Whether this session masks the server's value of any setting, or the server was started with an unknown one.
     #[inline]
-    pub fn is_any_masked() -> bool {
+    pub fn is_any_masked_or_unknown() -> bool {
         MASKED.load(Relaxed) != 0
     }
 
@@ -168,6 +175,17 @@ pub struct Unknown {
     pub source: pg_sys::GucSource::Type,
     /// The file and the line, if it is from a file.
     pub place: Option<String>,
+}
+
+/// Has no process of the server generate IDs. Called by the postmaster.
+pub fn forbid_ids(unknown: Unknown) {
+    MASKED.fetch_or(UNKNOWN, Relaxed);
+    let _ = UNKNOWN_AT_START.set(unknown);
+}
+
+/// The unknown parameter with which the server was started.
+pub fn unknown_at_start() -> Option<&'static Unknown> {
+    UNKNOWN_AT_START.get()
 }
 
 /// The first unknown parameter. Before the settings are defined, each that has a value has a placeholder. A parallel worker has no say:

@@ -284,24 +284,33 @@ fn a_server_with_a_registry_and_an_invalid_length_does_not_start() {
 
 /// It would generate IDs without leases.
 #[test]
-fn a_server_with_a_misspelt_parameter_does_not_start() {
+fn a_server_that_starts_with_a_misspelt_parameter_generates_no_ids() {
     let meant = "Perhaps you meant the parameter \"pg_snowflake.registry\"";
     for (name, hint) in [("regsitry", meant), ("something_else", "The parameters are pg_snowflake.owned_shards, ")] {
         let (mut server, mut client) = start(Cluster::builder());
+        run(&mut client, "CREATE TABLE plain (id int)");
         run(&mut client, &format!("SET pg_snowflake.{name} = ''"));
         for parameter in ["shared_preload_libraries = 'pg_snowflake'", &format!("pg_snowflake.{name} = 'host=/nowhere'")] {
             run(&mut client, &format!("ALTER SYSTEM SET {parameter}"));
         }
         server.stop(Shutdown::Fast);
 
-        let starts = catch_unwind(AssertUnwindSafe(|| server.start())).is_ok();
+        server.start();
 
-        assert!(!starts, "{name}");
+        let mut client = server.connect();
+        run(&mut client, "INSERT INTO plain VALUES (1)");
+        let message = format!("unrecognized configuration parameter \"pg_snowflake.{name}\"");
+        let error = assert_refused(&mut client, GENERATE, Refusal { sqlstate: "42704", message: &message, hint });
+        let place = "postgresql.auto.conf\", line ";
+        assert!(error.detail().is_some_and(|detail| detail.contains(place)), "{error:?}");
         let log = server.log();
-        let reason = format!("FATAL:  unrecognized configuration parameter \"pg_snowflake.{name}\"");
-        for part in [&reason, hint, "postgresql.auto.conf\", line "] {
+        for part in [&format!("WARNING:  {message}"), hint, place] {
             assert!(log.contains(part), "{part} is not in the log:\n{log}");
         }
+        run(&mut client, "CREATE ROLE reader");
+        run(&mut client, "SET ROLE reader");
+        let error = assert_refused(&mut client, "SELECT snowflake_nextval('s', 5)", Refusal { sqlstate: "42704", message: &message, hint });
+        assert!(error.detail().is_some_and(|detail| !detail.contains(place)), "{error:?}");
     }
 }
 

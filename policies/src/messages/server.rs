@@ -41,6 +41,9 @@ messages! {
         unrecognized_parameter(name, place, hint) "42704" "unrecognized configuration parameter {name}"
             detail "It is set {place}. pg_snowflake cannot be loaded, because the parameter may be meant to forbid IDs."
             hint "{hint}";
+        unrecognized_at_start(name, place, hint) "42704" "unrecognized configuration parameter {name}"
+            detail "It is set {place}. The server generates no IDs, because the parameter may be meant to forbid them."
+            hint "{hint}";
         loaded_in_parallel() "25000" "cannot load pg_snowflake during a parallel operation"
             detail "This minor release of PostgreSQL would drop the values of its parameters."
             hint "Update PostgreSQL to its latest minor release, or add pg_snowflake to session_preload_libraries.";
