@@ -4,10 +4,7 @@
 //! Java's and Prometheus's come from Debian, in the version of its release. If the machine lacks the interpreter or the registry does not
 //! answer, the client is left out, and a line of the output says so. Any other failure to install it fails the test.
 
-mod program;
 mod registry;
-
-pub use program::{command, run};
 
 use pg_snowflake_harness::installation::{left_out, remove_pg_variables};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
@@ -16,7 +13,7 @@ use std::io;
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::{fs, thread};
 use tempfile::TempDir;
 
@@ -88,6 +85,27 @@ pub fn client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Comman
 /// The same for a program that supports only TCP, and makes one connection.
 pub fn tcp_client<'a>(program: &'a mut Command, cluster: &Cluster) -> &'a mut Command {
     client(program, cluster).env("PGHOST", "127.0.0.1").env("PGPORT", tcp_port_for_one_connection(cluster).to_string())
+}
+
+/// A program to run in `dir`.
+pub fn command(program: &str, dir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(dir).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command to its end, and returns its standard output. What it wrote is shown if the test fails.
+pub fn run(command: &mut Command) -> String {
+    let output = run_to_end(command);
+    assert!(output.status.success(), "{command:?}: {}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs a command to its end, and shows what it wrote if the test fails.
+fn run_to_end(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    println!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    output
 }
 
 /// Whether a command succeeds that checks for what a client needs. If not, reports that the client is left out.

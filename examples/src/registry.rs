@@ -1,6 +1,6 @@
 //! Installing from a registry, which may not answer.
 
-use crate::program::run_to_end;
+use crate::run_to_end;
 use pg_snowflake_harness::installation::left_out;
 use std::process::Command;
 

@@ -28,17 +28,13 @@ fn machine() -> String {
     let mut postgres = Command::new(installation::bindir().join("postgres"));
     let version = installation::run(postgres.arg("--version"), b"");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let memory_kb = memory_kb("MemTotal");
+    let memory_kb: u64 = read_field("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse().expect("a number of kB");
     format!(
         "{}, on {cores} cores ({}) with {} GB of RAM",
         String::from_utf8_lossy(&version).trim().replace("postgres (PostgreSQL)", "PostgreSQL"),
         read_field("/proc/cpuinfo", "model name"),
         memory_kb / 1_000_000,
     )
-}
-
-fn memory_kb(name: &str) -> u64 {
-    read_field("/proc/meminfo", name).trim_end_matches(" kB").parse().expect("a number of kB")
 }
 
 /// The first value of that name in a file of `name : value` lines.

@@ -221,21 +221,15 @@ pub fn clocks(episode: &mut Episode) -> Tally {
 
 /// The registry is killed, and starts after a third of a lease or up to three leases. The holder may crash meanwhile.
 pub fn registry_down(episode: &mut Episode) -> Tally {
-    alternate(episode, identity, |rivalry, holder, other| {
-        lose_registry(rivalry, holder, LEASE_MS / 3..LEASE_MS * 3);
-        rivalry.hand_over(holder, other);
-    })
+    alternate(episode, identity, |rivalry, holder, other| lose_registry(rivalry, holder, other, LEASE_MS / 3..LEASE_MS * 3))
 }
 
 /// The registry is killed, and starts half a minute later. The holder may crash meanwhile.
 pub fn registry_outage(episode: &mut Episode) -> Tally {
-    alternate(episode, identity, |rivalry, holder, other| {
-        lose_registry(rivalry, holder, 30_000..30_001);
-        rivalry.hand_over(holder, other);
-    })
+    alternate(episode, identity, |rivalry, holder, other| lose_registry(rivalry, holder, other, 30_000..30_001))
 }
 
-fn lose_registry(rivalry: &mut Rivalry, holder: &mut Rival, for_ms: Range<u64>) {
+fn lose_registry(rivalry: &mut Rivalry, holder: &mut Rival, other: &Rival, for_ms: Range<u64>) {
     if let Some(registry) = &mut rivalry.registry {
         registry.cluster.kill_9();
     }
@@ -247,6 +241,7 @@ fn lose_registry(rivalry: &mut Rivalry, holder: &mut Rival, for_ms: Range<u64>) 
     if let Some(registry) = &mut rivalry.registry {
         registry.cluster.start();
     }
+    rivalry.hand_over(holder, other);
 }
 
 /// The sessions of the registry pause, so that servers give up requests that are executed later. The holder may stop
