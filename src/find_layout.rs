@@ -7,7 +7,7 @@ use crate::postgres::report::{Raise, duration, no_such_table, quoted, relation_n
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::timestamp::{Instant, now_us, unix_us_of};
 use crate::postgres::user_table::UserTable;
-use pg_snowflake_ids::find::{self, Found, MIN_SAMPLES, NotFound, Sample};
+use pg_snowflake_ids::find::{self, Division, Found, MIN_SAMPLES, NotFound, Sample};
 use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::prelude::*;
 use pgrx::spi::{quote_identifier, quote_literal};
@@ -53,7 +53,7 @@ fn snowflake_find_layout(table_name: pg_sys::Oid, id_column: &CStr, created_at_c
                 "SELECT snowflake_convert_column({}, {}, {shard}, {});",
                 quote_literal(&source.name),
                 quote_literal(&id.name),
-                quote_literal(found.layout.to_string())
+                quote_literal(found.layout().to_string())
             )
         })
     })
@@ -84,7 +84,7 @@ fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
     let now_us = now_us();
     samples.retain(|sample| sample.unix_us <= now_us.saturating_add(DAY_US));
     memory::fallible(|| find::find(samples))
-        .and_then(|found| if found.layout.epoch_ms > now_us / 1_000 { Err(NotFound::OtherLayout) } else { Ok(found) })
+        .and_then(|found| if found.layout().epoch_ms > now_us / 1_000 { Err(NotFound::OtherLayout) } else { Ok(found) })
 }
 
 /// A row of a table by which a layout can be found.
@@ -202,11 +202,11 @@ fn result(samples: &[Sample], found: &Found, conversion: impl FnOnce(u32) -> Opt
     let newest = samples.iter().rev().find(|sample| found.fits(sample));
     let misfits = || samples.iter().rev().filter(|sample| !found.fits(sample));
     let fitting = samples.len() - misfits().count();
-    let conversion = newest.filter(|_| found.is_sure()).and_then(|newest| conversion(found.layout.split(newest.id).shard));
+    let conversion = newest.filter(|_| found.is_sure()).and_then(|newest| conversion(found.layout().split(newest.id).shard));
     let shown_misfits: Vec<i64> = misfits().take(SHOWN).map(|sample| sample.id).collect();
-    let shards: Vec<i32> = found.shards.iter().take(SHOWN).map(|&shard| shard as i32).collect();
+    let shards: Vec<i32> = found.divisions[0].shards.iter().take(SHOWN).map(|&shard| shard as i32).collect();
     NullableResultRow([
-        Some((found.layout.pack() as i64).into()),
+        Some((found.layout().pack() as i64).into()),
         (samples.len() as i32).into_datum(),
         (fitting as i32).into_datum(),
         shards.into_datum(),
@@ -219,7 +219,7 @@ fn result(samples: &[Sample], found: &Found, conversion: impl FnOnce(u32) -> Opt
 /// Why the layout may be another one; `None` if there is no such reason.
 fn doubts(found: &Found) -> Option<String> {
     let mut doubts = Vec::new();
-    if !found.other_ticks_us.is_empty() || !found.is_unit_certain {
+    if !found.other_ticks_us.is_empty() || !found.time.is_unit_certain {
         let ticks: Vec<String> = found.other_ticks_us.iter().map(|&us| tick_text(us)).collect();
         let ticks = if ticks.is_empty() { "longer or shorter".to_owned() } else { ticks.join(" or ") };
         doubts.push(format!(
@@ -227,8 +227,7 @@ fn doubts(found: &Found) -> Option<String> {
         ));
     }
     if !found.is_division_certain {
-        let first = std::iter::once((found.layout, &found.shards));
-        let candidates = first.chain(found.candidates.iter().map(|(layout, shards)| (*layout, shards))).map(|(layout, shards)| {
+        let candidates = found.divisions.iter().map(|Division { layout, shards, .. }| {
             let rate = layout.seqs() * 1_000_000 / layout.tick_us();
             let numbers: Vec<String> = shards.iter().take(SHOWN_OF_A_CANDIDATE).map(u32::to_string).collect();
             let more = if shards.len() > SHOWN_OF_A_CANDIDATE { ", …" } else { "" };
@@ -240,7 +239,7 @@ fn doubts(found: &Found) -> Option<String> {
             candidates.collect::<Vec<_>>().join(", or ")
         ));
     }
-    if found.counts_into_shard {
+    if found.divisions[0].counts_on {
         doubts.push(
             "The shard number changes almost only where the counter restarts, so some of its bits may belong to the counter.".to_owned(),
         );
@@ -248,11 +247,11 @@ fn doubts(found: &Found) -> Option<String> {
     if !found.fits_most_of_the_time {
         doubts.push("Most IDs do not fit the layout in more than a tenth of the time between the first ID and the last.".to_owned());
     }
-    if found.layout.shard_bits == 0 {
+    if found.layout().shard_bits == 0 {
         doubts.push("The layout has no shard: only one server may generate its IDs.".to_owned());
     }
-    if found.spread_us > 1_000_000 {
-        doubts.push(format!("The epoch is accurate to about {}, like the times of the rows.", duration(found.spread_us)));
+    if found.time.spread_us > 1_000_000 {
+        doubts.push(format!("The epoch is accurate to about {}, like the times of the rows.", duration(found.time.spread_us)));
     }
     (!doubts.is_empty()).then(|| doubts.join(" "))
 }

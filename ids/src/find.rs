@@ -12,9 +12,11 @@ mod division;
 mod time;
 
 use crate::layout::Layout;
-use division::{Divided, Division, divide};
+pub use division::Division;
+use division::divide;
 use std::collections::TryReserveError;
-use time::{Epoch, Time, epoch_of, slices};
+pub use time::Time;
+use time::{Epoch, epoch_of, slices};
 
 /// An ID and the time at which its row was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,26 +30,18 @@ pub struct Sample {
 /// The layout of some samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The layout. Its time field has all bits above the low ones.
-    pub layout: Layout,
-    /// How far the times of the more consistent half of the rows differ, in microseconds.
-    pub spread_us: i64,
+    /// The time in the IDs.
+    pub time: Time,
+    /// The divisions of the low bits that the rows allow, at least one, the most likely first.
+    pub divisions: Vec<Division>,
+    /// Whether the rows prove the first division.
+    pub is_division_certain: bool,
     /// How far the time of an ID may be from that of its row, in microseconds.
     pub tolerance_us: i64,
     /// The other lengths of a tick that the rows allow, in microseconds.
     pub other_ticks_us: Vec<i64>,
-    /// Whether the times are far enough apart, and exact enough, to exclude units that are not named.
-    pub is_unit_certain: bool,
-    /// The layouts that the rows allow beside this one, with their shards; none if the rows prove the division of the low bits.
-    pub candidates: Vec<(Layout, Vec<u32>)>,
-    /// Whether the shard changes, and nearly always where the counter begins again, so that its bits seem to count, too.
-    pub counts_into_shard: bool,
-    /// The shards, in ascending order.
-    pub shards: Vec<u32>,
     /// Whether most rows fit in at least nine tenths of the time that the IDs span.
     pub fits_most_of_the_time: bool,
-    /// Whether the rows prove the division of the low bits.
-    pub is_division_certain: bool,
 }
 
 /// Why no layout was found.
@@ -111,19 +105,10 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
     if is_serial(&fitting, &time) {
         return Err(NotFound::Serial);
     }
-    let Divided { division, candidates, is_certain } = divide(&fitting, &time)?;
-    Ok(Found {
-        layout: division.layout,
-        spread_us: time.spread_us,
-        tolerance_us,
-        is_unit_certain: time.is_unit_certain,
-        other_ticks_us: other_ticks(samples, &fitting, &time, &division)?,
-        is_division_certain: is_certain,
-        counts_into_shard: division.counts_on,
-        candidates,
-        shards: division.shards,
-        fits_most_of_the_time: fits_most_of_the_time(samples, &fitting, |sample| is_near(&sample)),
-    })
+    let (divisions, is_division_certain) = divide(&fitting, &time)?;
+    let other_ticks_us = other_ticks(samples, &fitting, &time, &divisions[0])?;
+    let fits_most_of_the_time = fits_most_of_the_time(samples, &fitting, |sample| is_near(&sample));
+    Ok(Found { time, divisions, is_division_certain, tolerance_us, other_ticks_us, fits_most_of_the_time })
 }
 
 /// Whether the low bits count on from tick to tick, as those of consecutive numbers do: from their highest number to 0.
@@ -177,9 +162,14 @@ fn other_ticks(samples: &[Sample], fitting: &[Sample], time: &Time, division: &D
 }
 
 impl Found {
+    /// The layout. Its time field has all bits above the low ones.
+    pub fn layout(&self) -> Layout {
+        self.divisions[0].layout
+    }
+
     /// Whether the time of an ID is near enough to that of its row.
     pub fn fits(&self, sample: &Sample) -> bool {
-        let layout = &self.layout;
+        let layout = self.layout();
         layout.is_id(sample.id)
             && layout.instant_of(layout.split(sample.id).tick).abs_diff(sample.unix_us) <= self.tolerance_us.unsigned_abs()
     }
@@ -187,11 +177,11 @@ impl Found {
     /// Whether the rows allow no other layout, with an epoch as exact as their times.
     pub fn is_sure(&self) -> bool {
         self.is_division_certain
-            && !self.counts_into_shard
-            && self.is_unit_certain
+            && !self.divisions[0].counts_on
+            && self.time.is_unit_certain
             && self.other_ticks_us.is_empty()
             && self.fits_most_of_the_time
-            && self.spread_us <= MOST_SPREAD_US
+            && self.time.spread_us <= MOST_SPREAD_US
     }
 }
 

@@ -281,8 +281,8 @@ fn no_wrong_layout_is_sure() {
         let mut random = Random(seed << 32);
         let table = Table::of(&mut random);
         match find(&mut table.samples(&mut random)) {
-            Ok(found) if found.is_sure() && table.is_of(&found.layout) => right += 1,
-            Ok(found) if found.is_sure() => wrong.push(format!("{seed}: {} of {table:?}", found.layout)),
+            Ok(found) if found.is_sure() && table.is_of(&found.layout()) => right += 1,
+            Ok(found) if found.is_sure() => wrong.push(format!("{seed}: {} of {table:?}", found.layout())),
             _ => {}
         }
     }

@@ -5,14 +5,6 @@ use crate::layout::{Fields, Layout, MAX_OTHER_BITS, ShardPlace};
 use crate::presets::PRESETS;
 use std::collections::{HashSet, TryReserveError};
 
-/// What the rows show, or what is likely.
-pub struct Divided {
-    pub division: Division,
-    /// The other likely layouts, with their shards.
-    pub candidates: Vec<(Layout, Vec<u32>)>,
-    pub is_certain: bool,
-}
-
 /// The most layouts that are named.
 const LIKELY: usize = 3;
 
@@ -30,7 +22,8 @@ const LEAST_STEPS: u64 = 32;
 /// The width of a `CACHE` that hardly anybody has.
 const LARGE_CACHE_BITS: u8 = 8;
 
-pub fn divide(samples: &[Sample], time: &Time) -> Result<Divided, NotFound> {
+/// The divisions that the rows allow, the most likely first, and whether they prove it.
+pub fn divide(samples: &[Sample], time: &Time) -> Result<(Vec<Division>, bool), NotFound> {
     let mut divisions: Vec<Division> = Vec::new();
     for place in ShardPlace::ALL {
         // Without a shard, all places are the same.
@@ -63,16 +56,13 @@ pub fn divide(samples: &[Sample], time: &Time) -> Result<Divided, NotFound> {
         is_only && (is_strict || !widest.layout.shard_place.is_lowest() && !divisions.iter().any(has_fewer))
     });
     let proved = proved.map(|division| division.layout);
-    let mut likely: Vec<usize> = Vec::new();
+    let mut allowed = Vec::new();
     for layout in proved.map_or_else(|| likely_layouts(samples, time), |layout| vec![layout]) {
         let index = divisions.iter().position(|division| division.layout == layout);
-        likely.extend(index.filter(|index| !likely.contains(index)));
+        allowed.extend(index.map(|index| divisions.swap_remove(index)));
     }
-    likely.truncate(LIKELY);
-    let &first = likely.first().ok_or(NotFound::OtherLayout)?;
-    let shards_of = |&index: &usize| (divisions[index].layout, std::mem::take(&mut divisions[index].shards));
-    let candidates = likely[1..].iter().map(shards_of).collect();
-    Ok(Divided { division: divisions.swap_remove(first), candidates, is_certain: proved.is_some() })
+    allowed.truncate(LIKELY);
+    if allowed.is_empty() { Err(NotFound::OtherLayout) } else { Ok((allowed, proved.is_some())) }
 }
 
 /// The likely layouts if none is proved, the most likely first.
@@ -99,14 +89,16 @@ fn likely_layouts(samples: &[Sample], time: &Time) -> Vec<Layout> {
 }
 
 /// A division of the low bits, with what the rows show of it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Division {
+    /// The layout with this division.
     pub layout: Layout,
     /// The shards, in ascending order.
     pub shards: Vec<u32>,
-    /// Whether the shard changes, and nearly always where the counter begins again.
+    /// Whether the shard changes, and nearly always where the counter begins again, so that its bits seem to count, too.
     pub counts_on: bool,
     /// What the counters have done, and whether the rows show where they end.
-    pub seen: Seen,
+    pub(super) seen: Seen,
     is_shown: bool,
 }
 
@@ -170,7 +162,7 @@ struct Row {
 }
 
 /// What the counters of all shards have done.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// How often the next ID was in another tick, and how often each of the tick's lowest bits changed then; how often the counter was near
     /// the last one, and the next one, and how often it was not that of the tick before.

@@ -14,9 +14,9 @@ fn a_counter_that_has_not_wrapped_leaves_candidates_with_the_usual_widths_first(
         let own = Layout { epoch_ms: 1_600_000_000_000, ..low };
         let found = find(&mut rows_of(own, 100, |_| 5, |n| n % 6)).unwrap();
         assert!(!found.is_division_certain && !found.is_sure());
-        assert_eq!((found.layout.shard_bits, found.layout.seq_bits, &found.shards[..]), (usual.0, usual.1, &[5][..]));
-        let without_shard = found.candidates.last().expect("others");
-        assert_eq!((without_shard.0.shard_bits, &without_shard.1[..]), (0, &[0][..]));
+        assert_eq!((found.layout().shard_bits, found.layout().seq_bits, &found.divisions[0].shards[..]), (usual.0, usual.1, &[5][..]));
+        let without_shard = found.divisions.last().expect("others");
+        assert_eq!((without_shard.layout.shard_bits, &without_shard.shards[..]), (0, &[0][..]));
     }
 }
 
@@ -63,7 +63,7 @@ fn counters_in_another_order_give_the_layout_or_leave_a_doubt() {
     ] {
         let found = find(&mut rows.clone()).unwrap();
         assert_eq!(
-            (found.layout.shard_place, found.layout.shard_bits, found.layout.seq_bits),
+            (found.layout().shard_place, found.layout().shard_bits, found.layout().seq_bits),
             (layout.shard_place, layout.shard_bits, layout.seq_bits),
             "{name}: {found:?}"
         );
@@ -92,11 +92,11 @@ fn a_counter_may_begin_again_within_a_tick() {
     for burst in [2, 5, 50, 700] {
         for layout in [own, Layout { epoch_ms: own.epoch_ms, ..TWITTER }] {
             let found = find(&mut bursts(layout, 12_000, burst, false)).unwrap();
-            let found = (found.is_division_certain, found.shards, found.layout.seq_bits);
+            let found = (found.is_division_certain, found.divisions[0].shards.clone(), found.layout().seq_bits);
             assert_eq!(found, (true, vec![5], layout.seq_bits), "{burst}");
         }
         let twitter = find(&mut bursts(TWITTER, 6_000, burst, true)).unwrap();
-        assert_eq!((twitter.is_division_certain, twitter.layout), (false, TWITTER), "{burst}");
+        assert_eq!((twitter.is_division_certain, twitter.layout()), (false, TWITTER), "{burst}");
     }
 }
 
@@ -122,7 +122,7 @@ fn an_id_from_elsewhere_changes_nothing() {
     samples.push(Sample { id: i64::MAX, unix_us: BEGIN_US });
     samples.push(Sample { id: 17, unix_us: BEGIN_US });
     let found = find(&mut samples).unwrap();
-    assert_eq!((found.layout.seq_bits, found.shards), (own.seq_bits, vec![5]));
+    assert_eq!((found.layout().seq_bits, &found.divisions[0].shards[..]), (own.seq_bits, &[5][..]));
 }
 
 #[test]
@@ -141,7 +141,7 @@ proptest! {
     fn no_samples_panic(samples in prop::collection::vec((any::<i64>(), any::<i64>()), 0..40)) {
         let samples: Vec<Sample> = samples.into_iter().map(|(id, unix_us)| Sample { id, unix_us }).collect();
         if let Ok(found) = find(&mut samples.clone()) {
-            prop_assert!(found.layout.is_valid());
+            prop_assert!(found.layout().is_valid());
             for sample in &samples {
                 let _ = found.fits(sample);
             }

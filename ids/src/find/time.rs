@@ -30,21 +30,24 @@ const MOST_SNAP_US: i64 = 60_000_000;
 const DAY_US: i64 = 86_400_000_000;
 
 /// What is above the low bits.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Time {
-    pub low_bits: u8,
-    pub unit: Unit,
-    pub epoch_ms: i64,
+    pub(super) low_bits: u8,
+    pub(super) unit: Unit,
+    pub(super) epoch_ms: i64,
+    /// How far the times of the more consistent half of the rows differ, in microseconds.
     pub spread_us: i64,
     /// Whether all rows have the time of their ID, within its tick.
-    pub is_exact: bool,
-    pub other_units: Vec<Unit>,
+    pub(super) is_exact: bool,
+    pub(super) other_units: Vec<Unit>,
+    /// Whether the times are far enough apart, and exact enough, to exclude units that are not named.
     pub is_unit_certain: bool,
     /// The preset with these low bits, unit and epoch.
-    pub preset: Option<Layout>,
+    pub(super) preset: Option<Layout>,
 }
 
 impl Time {
-    pub fn find(samples: &[Sample]) -> Result<Self, NotFound> {
+    pub(super) fn find(samples: &[Sample]) -> Result<Self, NotFound> {
         let few = few_of(samples);
         let span_us = middle(few.iter().map(|sample| sample.unix_us).collect());
         if span_us == 0 {
@@ -109,7 +112,7 @@ impl Time {
         })
     }
 
-    pub fn layout(&self, shard_place: ShardPlace, shard_bits: u8, seq_bits: u8) -> Layout {
+    pub(super) fn layout(&self, shard_place: ShardPlace, shard_bits: u8, seq_bits: u8) -> Layout {
         let preset =
             self.preset.filter(|preset| (preset.shard_place, preset.shard_bits, preset.seq_bits) == (shard_place, shard_bits, seq_bits));
         preset.unwrap_or(Layout {
