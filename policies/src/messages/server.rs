@@ -49,7 +49,7 @@ messages! {
             hint "Update PostgreSQL to its latest minor release, or add pg_snowflake to session_preload_libraries.";
         during_recovery(function, only) "25006" "cannot execute {function}() during recovery"
             detail "This server is a standby. {only}"
-            hint "Connect to the primary. If it is lost, promote this server.";
+            hint "Run it on the primary. A proxy that sends queries to standbys must send this one to the primary.";
         read_only(function) "25006" "cannot execute {function}() in a read-only transaction"
             hint "Start the transaction with BEGIN READ WRITE.";
         parallel_mode(function) "25000" "cannot execute {function}() during a parallel operation"
