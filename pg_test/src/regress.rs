@@ -90,7 +90,9 @@ impl Driver {
         }
         // What scripts include or read, from PG_ABS_SRCDIR.
         fs::create_dir(dir.join("data")).expect("a folder can be made");
-        for file in fs::read_dir(top().join("pg_test/data")).expect("a folder can be listed") {
+        let folders = BTreeSet::from([top().join("pg_test/data"), input.join("data")]);
+        for file in folders.iter().filter(|folder| folder.exists()).flat_map(|folder| fs::read_dir(folder).expect("a folder can be listed"))
+        {
             let file = file.expect("a folder can be listed");
             fs::copy(file.path(), dir.join("data").join(file.file_name())).expect("a file can be copied");
         }

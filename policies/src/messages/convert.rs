@@ -74,12 +74,13 @@ messages! {
             hint "Pass the layout of the IDs.";
         value_too_high(column, highest, layout, next, query) "55000" "{column} has a value above the next ID"
             detail "The only value above it is {highest}. The next ID of layout \"{layout}\" would be about {next}."
-            hint "If the value is an ID of another layout, pass that layout. If it is an ID from the future, set pg_snowflake.max_lead to \
-                  how far it is ahead. Otherwise, change it or delete the row. To see the row, run: {query}";
+            hint "If the value is an ID of another layout, pass that layout. If it is an ID from the near future, wait until then, or as a superuser \
+                  run ALTER DATABASE with SET pg_snowflake.max_lead, at most 24.8 days, and reconnect. Otherwise, change it or delete the row. To see the row, run: {query}";
         values_too_high(column, highest, layout, next) "55000" "{column} has a value above the next ID"
             detail "The highest value is {highest}. The next ID of layout \"{layout}\" would be about {next}."
             hint "If the values are IDs of another layout, pass that layout; snowflake_find_layout() finds it. If they are IDs from the \
-                  future, set pg_snowflake.max_lead to how far they are ahead. Otherwise, lower the values of those rows.";
+                  near future, wait until then, or as a superuser run ALTER DATABASE with SET pg_snowflake.max_lead, at most 24.8 days, \
+                  and reconnect. Otherwise, lower the values of those rows.";
         not_compiled_again(commands) "01000" "functions of other roles have the old type of the column in open sessions"
             detail "They fail there until the sessions reconnect."
             hint "To let the sessions compile the functions again, run as their owners: {commands}";

@@ -1,1 +1,0 @@
-../../../pg_test/data/cases.sql
