@@ -27,3 +27,12 @@ COMMENT ON FUNCTION snowflake_lease_status() IS
 -- The errors name hosts and users of the registry.
 REVOKE ALL ON FUNCTION snowflake_lease_status() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION snowflake_lease_status() TO pg_monitor;
+
+CREATE FUNCTION snowflake_forget_registry() RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_forget_registry_wrapper';
+
+COMMENT ON FUNCTION snowflake_forget_registry() IS
+'lets this server use another registry than the one that it has used';
+
+REVOKE ALL ON FUNCTION snowflake_forget_registry() FROM PUBLIC;

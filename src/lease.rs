@@ -5,6 +5,7 @@
 
 mod activity;
 mod connection;
+mod known;
 mod libpq;
 mod problem;
 mod session;
@@ -12,6 +13,8 @@ mod settings;
 mod shared;
 mod worker;
 
+pub use known::{Unreadable, forget};
+pub use problem::shard_list;
 pub use settings::{define as define_settings, is_preloaded, node};
 pub use shared::{Place, is_required, place};
 

@@ -12,6 +12,7 @@ mod nextval;
 mod page;
 mod seq_table;
 mod sequence_data;
+pub mod shared_text;
 
 pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_steps, statement_start_us};
 pub use fast::{next_fast, next_homed_fast};

@@ -11,7 +11,7 @@ mod exhaustive {
 }
 
 use exhaustive::model::Event::{Copy, Crash, Failover, Lost, RegistryClock, Repeated, Restart, Retire, Rollback, ServerClock, TakeOver};
-use exhaustive::model::{Action, Bounds, Event, KEPT, ORIGINAL_FIRST, Protocol, RECOVERS, UNIQUE};
+use exhaustive::model::{Action, Bounds, Event, KEPT, ORIGINAL_FIRST, Protocol, RECOVERS, SUCCESSOR, UNIQUE};
 use exhaustive::rules::Rule;
 use exhaustive::state::State;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-const ALL: &[&str] = &[UNIQUE, ORIGINAL_FIRST, KEPT, RECOVERS];
+const ALL: &[&str] = &[UNIQUE, ORIGINAL_FIRST, SUCCESSOR, KEPT, RECOVERS];
 
 /// Two servers without events, and a lease of one tick.
 const CALM: Bounds = Bounds {
@@ -77,7 +77,7 @@ fn counterexample(rule: Rule, property: &'static [&'static str; 1], bounds: Boun
 type Case = (Rule, &'static [&'static str; 1], Bounds, usize);
 
 /// What breaks without each rule, the bounds within which it does, and the length of the shortest counterexample.
-fn cases() -> [Case; 18] {
+fn cases() -> [Case; 19] {
     let with = |bounds, kinds, events| Bounds { kinds, events, ..bounds };
     [
         (Rule::StartsAtTheLastEnd, &[UNIQUE], GIVING_UP, 6),
@@ -95,6 +95,7 @@ fn cases() -> [Case; 18] {
         (Rule::NewIncarnation, &[ORIGINAL_FIRST], with(CALM, &[Copy], 1), 4),
         (Rule::NewNonce, &[UNIQUE], with(CALM, &[Copy], 1), 6),
         (Rule::FormerHolderFirst, &[ORIGINAL_FIRST], CALM, 3),
+        (Rule::LearnsItsRelease, &[SUCCESSOR], with(CALM, &[Copy], 1), 5),
         (Rule::SameAnswer, &[KEPT], with(CALM, &[Lost], 1), 4),
         (
             Rule::ClockAfterLoss,

@@ -1,5 +1,6 @@
 //! The reasons why this server has no lease, as the server log and `snowflake_lease_status()` report them.
 
+use super::known::Unreadable;
 use crate::postgres::report::Report;
 use crate::postgres::timestamp::{now_us, printed};
 use pg_snowflake_ids::excerpt::truncated;
@@ -7,7 +8,6 @@ use pg_snowflake_policies::holder::Slot;
 use pg_snowflake_policies::messages::worker as messages;
 use pg_snowflake_policies::registry::MAX_SHARDS_OF_A_NODE;
 use std::fmt::Display;
-use std::io;
 use std::time::Duration;
 
 /// The version of this library.
@@ -50,8 +50,8 @@ pub enum Problem {
         /// The one that answered.
         found: String,
     },
-    /// The file with the registry's identity cannot be read or written.
-    File(io::Error),
+    /// What the data directory has of the registry cannot be read.
+    Unreadable,
     /// `pg_snowflake.allowed_hosts` does not have this server.
     ForeignHost,
     /// `pg_snowflake.owned_shards` has more shards than a server can have leases of.
@@ -62,6 +62,12 @@ pub enum Problem {
     Lost(Vec<(u32, Reason)>),
     /// The shards that another server with the same data directory claims too. This server holds them.
     Copied(Vec<(u32, Reason)>),
+}
+
+impl From<Unreadable> for Problem {
+    fn from(_: Unreadable) -> Self {
+        Problem::Unreadable
+    }
 }
 
 /// What the registry says of a shard.
@@ -134,7 +140,7 @@ impl Problem {
             Problem::UnexpectedAnswer => messages::unexpected_answer(),
             Problem::OwnRegistry => messages::own_registry(),
             Problem::OtherRegistry { known, found } => messages::other_registry(found, known),
-            Problem::File(error) => messages::file(error),
+            Problem::Unreadable => messages::unreadable(),
             Problem::ForeignHost => messages::foreign_host(),
             Problem::TooManyShards => messages::too_many_shards(MAX_SHARDS_OF_A_NODE),
             Problem::Refused(refused) => messages::refused(of_shards(refused), reasons(refused, Reason::in_full)),
@@ -162,13 +168,16 @@ pub fn ended(shards: &[u32], error: &str) -> Report {
 }
 
 /// The shards in words.
-fn list(shards: impl Iterator<Item = impl Display>) -> String {
-    let shards: Vec<String> = shards.map(|shard| shard.to_string()).collect();
-    match shards.as_slice() {
+pub fn shard_list(shards: &[String]) -> String {
+    match shards {
         [] => "no shard".into(),
         [shard] => format!("shard {shard}"),
         _ => format!("shards {}", truncated(&shards.join(", "), 200)),
     }
+}
+
+fn list(shards: impl Iterator<Item = impl Display>) -> String {
+    shard_list(&shards.map(|shard| shard.to_string()).collect::<Vec<_>>())
 }
 
 fn reasons(refused: &[(u32, Reason)], sentences: impl Fn(&Reason) -> Vec<&str>) -> String {

@@ -1,12 +1,13 @@
-//! `snowflake_lease_mode()`: whether this server needs leases. `snowflake_lease_status()`: its leases.
+//! `snowflake_lease_mode()`: whether this server needs leases. `snowflake_lease_status()`: its leases. `snowflake_forget_registry()`.
 
 use crate::denied::Denied;
 use crate::error;
-use crate::lease::{self, Place};
-use crate::postgres::report::ascii_unless_utf8;
+use crate::lease::{self, Place, Unreadable, shard_list};
+use crate::postgres::report::{Raise, ascii_unless_utf8};
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use crate::postgres::timestamp::{interval, now_us, timestamptz};
 use pg_snowflake_policies::holder::Slot;
+use pg_snowflake_policies::messages::{leases as messages, worker};
 use pg_snowflake_policies::shared_leases::Leases;
 use pgrx::prelude::*;
 
@@ -74,4 +75,30 @@ fn row(leases: &Leases, slot: Option<Slot>) -> NullableResultRow<9> {
 
 fn nullable(text: String) -> Nullable {
     ascii_unless_utf8(text).into_datum()
+}
+
+/// `snowflake_forget_registry() → void`
+///
+/// Lets this server use another registry than the one that it has used.
+#[pg_extern(sql = false)]
+fn snowflake_forget_registry() {
+    let function = c"snowflake_forget_registry()".as_ptr();
+    // SAFETY: a C string. It raises the error of core's commands that write.
+    unsafe {
+        pg_sys::PreventCommandIfReadOnly(function);
+        pg_sys::PreventCommandDuringRecovery(function);
+    }
+    if let Place::Memory(shared) = lease::place() {
+        let leases = shared.leases();
+        let held = leases.holder.slots.iter().filter(|slot| slot.serial.is_some());
+        let held: Vec<String> = held.map(|slot| slot.shard.to_string()).collect();
+        if !held.is_empty() {
+            messages::holds_leases(shard_list(&held)).raise();
+        }
+    }
+    match lease::forget() {
+        Ok(true) => {}
+        Ok(false) => messages::no_registry_known().raise(),
+        Err(Unreadable) => worker::unreadable().raise(),
+    }
 }

@@ -341,6 +341,15 @@ pub fn storage_numbers(locator: RelFileLocator) -> [u32; 3] {
     [tablespace.into(), database.into(), file.into()]
 }
 
+/// The storage with these numbers.
+pub fn locator([tablespace, database, file]: [u32; 3]) -> RelFileLocator {
+    let [tablespace, database, file] = [tablespace, database, file].map(pg_sys::Oid::from);
+    #[cfg(feature = "pg15")]
+    return RelFileLocator { spcNode: tablespace, dbNode: database, relNode: file };
+    #[cfg(not(feature = "pg15"))]
+    return RelFileLocator { spcOid: tablespace, dbOid: database, relNumber: file };
+}
+
 /// `MyProc->lxid` until 16, `MyProc->vxid.lxid` from 17 on: the current transaction's number in this
 /// backend.
 pub fn current_lxid() -> pg_sys::LocalTransactionId {

@@ -4,7 +4,7 @@ use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, reload_with, set, start, wa
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
-use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown, release};
+use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown, installation, release};
 use postgres::Client;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -137,7 +137,7 @@ fn a_registry_on_the_server_itself_grants_nothing() {
 fn a_registry_in_place_of_the_first_one_grants_nothing_until_a_person_agrees() {
     let (_registry, server) = server_that_refuses_another_registry("");
 
-    std::fs::remove_file(server.dir().join("data/pg_snowflake_registry")).unwrap();
+    run(&mut server.connect(), "SELECT snowflake_forget_registry()");
 
     first_id(&mut server.connect(), GENERATE);
 }
@@ -149,10 +149,34 @@ fn a_registry_of_other_servers_is_not_changed() {
     assert_eq!(printed(&mut registry.cluster.connect(), leases), "9|db-9");
 }
 
+/// pg_rewind replaces the files of the data directory by those of the new primary, and removes what that lacks.
+#[test]
+fn a_rewound_server_refuses_another_registry() {
+    let registry = Registry::start();
+    let settings = wants_shard_5(&registry, "db-1", LONG).setting("wal_log_hints", "on").setting("wal_keep_size", "100MB");
+    let (mut server, mut client) = start(settings);
+    let standby = server.standby();
+    first_id(&mut client, GENERATE);
+    standby.promote();
+    run(&mut client, "CREATE TABLE diverged ()");
+    run(&mut standby.connect(), "CHECKPOINT");
+    server.stop(Shutdown::Fast);
+    let source = format!("host={} user={SUPERUSER} dbname=postgres", standby.dir().display());
+    let mut rewind = installation::as_server_user(installation::bindir().join("pg_rewind"), server.dir());
+    let output = rewind.args(["--target-pgdata=data", "--source-server", &source]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+
+    assert_refuses_another_registry(registry, server, "");
+}
+
 /// A server that has used a registry, and refuses another one at its address in which `first_call` was made.
 fn server_that_refuses_another_registry(first_call: &str) -> (Registry, Cluster) {
-    let (mut registry, mut server, _client) = holder(LONG);
+    let (registry, mut server, _client) = holder(LONG);
     server.stop(Shutdown::Fast);
+    assert_refuses_another_registry(registry, server, first_call)
+}
+
+fn assert_refuses_another_registry(mut registry: Registry, mut server: Cluster, first_call: &str) -> (Registry, Cluster) {
     let Registry { cluster: another, .. } = Registry::start();
     run(&mut another.connect(), first_call);
     registry.move_to(another);

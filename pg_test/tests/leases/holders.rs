@@ -202,6 +202,22 @@ fn a_standby_has_no_lease_until_it_is_promoted() {
     assert!(first_id(&mut client, GENERATE) > last);
 }
 
+/// It has replayed the WAL of the stop. The other one left the primary before.
+#[test]
+fn a_standby_that_is_promoted_once_its_primary_has_stopped_comes_as_the_original() {
+    let (registry, mut primary, mut client) = holder(LONG);
+    let [early, standby] = [primary.standby(), primary.standby()];
+    early.promote();
+    let last = first_id(&mut client, GENERATE);
+
+    primary.stop(Shutdown::Fast);
+
+    wait_for_error(&mut early.connect(), "%Shard 5 is kept for the server that held it last%");
+    standby.promote();
+    assert!(first_id(&mut standby.connect(), GENERATE) > last);
+    assert_ne!(of_lease(&registry, "known_serial"), "");
+}
+
 #[test]
 fn an_old_primary_that_is_alive_keeps_its_shard_until_it_stops() {
     let (registry, mut primary, mut client) = holder(LONG);

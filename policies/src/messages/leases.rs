@@ -55,6 +55,10 @@ messages! {
         invalid_length(shortest, longest) "22023" "invalid value for parameter \"pg_snowflake.lease\""
             detail "A lease lasts {shortest} to {longest} ms."
             hint "Correct it in the server's configuration, such as pg_snowflake.lease = '10s'.";
+        holds_leases(shards) "55000" "cannot forget the registry while this server holds leases"
+            detail "It holds the lease of {shards}."
+            hint "Set pg_snowflake.registry to the other registry, and restart the server first.";
+        no_registry_known() "55000" "this server has used no registry";
     }
     sentences {
         no_answer_yet() "The registry has not answered yet.";

@@ -39,13 +39,13 @@ messages! {
             detail "The system identifiers are equal. A copy of this server would also be a copy of the registry."
             hint "Use a database of another server, and restart this server.";
         other_registry(found, known) "55000" "registry is not the one that this server has used"
-            detail "Its identity is {found}; the file pg_snowflake_registry in the data directory has {known}. Another registry may grant \
-                    spans that have been used."
+            detail "Its identity is {found}; this server has used {known}. Another registry may grant spans that have been used."
             hint "Correct pg_snowflake.registry. If all servers change to this registry, stop them, wait until their leases have ended, \
-                  and remove the file from each data directory.";
-        file(error) "55000" "cannot read or write the file pg_snowflake_registry in the data directory"
-            detail "{error}"
-            hint "Correct the permissions of the file and the directory, or free space on the disk.";
+                  and call snowflake_forget_registry() on each.";
+        unreadable() "XX001" "cannot read what this server knows of its registry"
+            detail "The file global/9437 in the data directory is damaged, or is not pg_snowflake's."
+            hint "Check the disk. If pg_snowflake.registry is right, and the leases of this server have ended, stop the server, move the \
+                  file away, and start the server.";
         foreign_host() "55000" "pg_snowflake.allowed_hosts does not allow this server to generate IDs"
             hint "If this server is a copy, leave the list as it is. Otherwise, add the host name to pg_snowflake.allowed_hosts.";
         too_many_shards(limit) "55000" "pg_snowflake.owned_shards lists too many shards for leases"

@@ -68,6 +68,8 @@ pub struct Bounds {
 pub const UNIQUE: &str = "no tick is used by two servers";
 /// While the original is kept its shard, no copy that is older than the last renewal gets it.
 pub const ORIGINAL_FIRST: &str = "the original comes before an older copy";
+/// A standby that is promoted once its primary has released the lease is not refused because the shard is kept.
+pub const SUCCESSOR: &str = "a promoted standby with all WAL comes as the original";
 /// A holder that only lost an answer keeps its lease.
 pub const KEPT: &str = "a lost answer does not cost a lease";
 /// If nothing more goes wrong, a server can generate IDs again, in time.
@@ -76,6 +78,7 @@ pub const RECOVERS: &str = "some server gets the shard again";
 const BREAKS_UNIQUE: u8 = 1;
 const BREAKS_ORIGINAL_FIRST: u8 = 2;
 const BREAKS_KEPT: u8 = 4;
+const BREAKS_SUCCESSOR: u8 = 8;
 
 /// A request of the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,6 +257,7 @@ impl Model for Protocol {
         let all = [
             Property::always(UNIQUE, |_, state: &State| state.record.broken & BREAKS_UNIQUE == 0),
             Property::always(ORIGINAL_FIRST, |_, state: &State| state.record.broken & BREAKS_ORIGINAL_FIRST == 0),
+            Property::always(SUCCESSOR, |_, state: &State| state.record.broken & BREAKS_SUCCESSOR == 0),
             Property::always(KEPT, |_, state: &State| state.record.broken & BREAKS_KEPT == 0),
             Property::always(RECOVERS, Protocol::recovers),
         ];
@@ -425,7 +429,7 @@ impl Protocol {
             row.span.ends_us = self.now_us(state).min(row.span.ends_us).max(row.span.starts_us);
         }
         state.registry.row = Some(row);
-        state.record.kept = None;
+        (state.record.kept, state.record.successor) = (None, None);
     }
 
     fn send_claim(&self, state: &mut State, index: usize) {
@@ -509,7 +513,13 @@ impl Protocol {
 
     fn copy(&self, state: &mut State, from: usize, to: usize) {
         crash(state, to);
-        let Server { node, known, incarnation, nonce, .. } = state.servers[from];
+        let Server { node, known, incarnation, nonce, serial, closed, waits, .. } = state.servers[from];
+        let has_released = serial == 0 && closed.is_none() && waits == Waits::No;
+        let is_last = |row: Row| row.is_released && row.incarnation == incarnation;
+        state.record.successor = state.record.successor.filter(|&successor| usize::from(successor) != to);
+        if self.properties.contains(&SUCCESSOR) && has_released && state.registry.row.is_some_and(is_last) {
+            state.record.successor = Some(to as u8);
+        }
         let copy = &mut state.servers[to];
         (copy.node, copy.known) = (node, known);
         let is_new = self.has(Rule::NewIncarnation) && self.has(Rule::NewNonce);
@@ -623,6 +633,9 @@ impl Protocol {
                 return Reply::Error;
             }
             Err(refusal) => {
+                if matches!(refusal, Refusal::KeptFor { .. }) && is_awaited && state.record.successor == Some(from) {
+                    state.record.broken |= BREAKS_SUCCESSOR;
+                }
                 let is_own = is_holder && is_awaited && held.is_some();
                 if refusal == Refusal::Superseded && is_own && !state.record.is_disturbed {
                     state.record.broken |= BREAKS_KEPT;
@@ -630,6 +643,7 @@ impl Protocol {
                 return Reply::Refused;
             }
         };
+        state.record.successor = None;
         let is_renewal = row.as_ref().is_some_and(|row| is_holder && claim.serial == Some(of_clock(row.serial)) && is_running);
         if !self.has(Rule::ClockAhead) {
             granted.span.ends_us = granted.span.ends_us.max(until_us);
@@ -672,6 +686,7 @@ impl Protocol {
         let released = registry::release(&row, request, now_us);
         let Some(released) = released else { return Reply::Released(0) };
         state.registry.row = Some(Row { serial: NEW_SERIAL, ..Row::of(&released) });
+        state.record.successor = None;
         let is_kept = keep && self.properties.contains(&ORIGINAL_FIRST);
         state.record.kept = is_kept.then(|| (from, now_us + self.length_us()));
         Reply::Released(NEW_SERIAL)
@@ -690,7 +705,9 @@ impl Protocol {
             Reply::Error => {}
             Reply::Released(serial) => {
                 server.closed = None;
-                known.learn([&Slot { serial: some(serial), ..Slot::closed(0) }]);
+                if self.has(Rule::LearnsItsRelease) {
+                    known.learn([&Slot { serial: some(serial), ..Slot::closed(0) }]);
+                }
             }
             Reply::Granted { .. } | Reply::Refused => {
                 let verdict = match reply {
@@ -827,5 +844,5 @@ fn lose(state: &mut State) {
             server.waits = Waits::No;
         }
     }
-    state.record.kept = None;
+    (state.record.kept, state.record.successor) = (None, None);
 }

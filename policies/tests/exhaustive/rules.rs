@@ -35,6 +35,8 @@ pub enum Rule {
     FormerHolderFirst,
     /// 16. A claim that arrives again has the same answer.
     SameAnswer,
+    /// 17. The holder learns the serial of its release, by WAL, and so does a standby that has all of that.
+    LearnsItsRelease,
     /// A condition: the clock of a registry that has lost grants is not behind the time of a lost one, until its first call.
     ClockAfterLoss,
     /// A condition: of the servers, the one that has learnt the newest serial calls first when rows were rolled back without a new start.

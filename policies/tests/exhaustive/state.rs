@@ -234,6 +234,8 @@ pub struct Record {
     pub used_before: u32,
     /// The server that was granted the lease last, and the end of the time for which it comes first.
     pub kept: Option<(u8, i64)>,
+    /// A server with all that the holder had once it had released the lease: its standby, promoted then.
+    pub successor: Option<u8>,
     /// Whether anything but lost, late and repeated messages has happened.
     pub is_disturbed: bool,
     /// The highest serial that a server has learnt.
@@ -282,7 +284,15 @@ impl State {
             used: 0,
         };
         let registry = Registry { row: None, quiet_until_us: i64::MIN, explained: 0, has_started: false };
-        let record = Record { used_before: 0, kept: None, is_disturbed: false, newest_learnt: 0, latest_grant_us: i64::MIN, broken: 0 };
+        let record = Record {
+            used_before: 0,
+            kept: None,
+            successor: None,
+            is_disturbed: false,
+            newest_learnt: 0,
+            latest_grant_us: i64::MIN,
+            broken: 0,
+        };
         let mut state = State {
             now: FIRST,
             registry_ahead: 0,

@@ -6,6 +6,7 @@
 use super::{Which, Worker, new_nonce, third};
 use crate::lease::activity::Activity;
 use crate::lease::connection::{Deadline, Rows};
+use crate::lease::known;
 use crate::lease::problem::{Problem, Reason};
 use crate::lease::session::{Answer, Request, Session, array, copied, serial, uuid};
 use crate::lease::settings;
@@ -17,8 +18,6 @@ use pg_snowflake_policies::pacing;
 use pg_snowflake_policies::registry::MAX_SHARDS_OF_A_NODE;
 use pgrx::{PgLogLevel, pg_sys};
 use std::ffi::CString;
-use std::fs::{self, File};
-use std::io::{self, Write};
 
 impl<'a> Worker<'a> {
     /// Claims leases, again under a new incarnation if one that was held is lost.
@@ -84,27 +83,24 @@ impl<'a> Worker<'a> {
         if self.known.is_none() {
             // Before an ID is generated: the server would accept another registry after a restart.
             let known = Known { registry: registry.clone(), ..Known::default() };
-            write_known(&known).map_err(Problem::File)?;
+            known::write(&known)?;
             self.known = Some(known);
         }
         let copied = copied(&answers);
         let answers = answers.into_iter().map(|answer| (answer.shard, answer.verdict)).collect();
         let refused = self.leases.holder.apply(answers, new_nonce());
-        // Before an ID is generated with a serial that a copy of the data directory could have, too.
+        // Before an ID is generated with a serial that a copy of the data directory could have, too. If it cannot be written, the worker
+        // ends, and the next one claims with the nonce that is published: it gets this answer again.
         let known = self.known.get_or_insert_default();
-        let is_new = known.learn(&self.leases.holder.slots);
-        let kept = if is_new { write_known(known) } else { Ok(()) };
+        if known.learn(&self.leases.holder.slots) {
+            known::write(known)?;
+        }
         self.publish();
         match refused {
             // A server that has lost a lease first takes a new incarnation.
             Refused::Lost(lost) => Ok(Refused::Lost(lost)),
-            Refused::Denied(refused) => {
-                kept.map_err(Problem::File)?;
-                if refused.is_empty() && !copied.is_empty() {
-                    return Err(Problem::Copied(copied));
-                }
-                Ok(Refused::Denied(refused))
-            }
+            Refused::Denied(refused) if refused.is_empty() && !copied.is_empty() => Err(Problem::Copied(copied)),
+            denied => Ok(denied),
         }
     }
 
@@ -127,7 +123,7 @@ impl<'a> Worker<'a> {
             {
                 let next = |slot: &Slot| Slot { serial: slot.serial.map(|serial| serial + 1), ..*slot };
                 known.learn(&held.iter().map(next).collect::<Vec<Slot>>());
-                write_known(known).map_err(Problem::File)?;
+                known::write(known)?;
             }
         }
         Ok(())
@@ -175,11 +171,11 @@ impl<'a> Worker<'a> {
     /// Refuses a registry that is not the one that this data directory has used.
     fn check_registry(&mut self, registry: &str) -> Result<(), Problem> {
         if self.known.is_none() {
-            self.known = read_known().map_err(Problem::File)?;
+            self.known = known::read()?;
         }
         match self.known.take_if(|known| known.registry != registry) {
             None => Ok(()),
-            // It is read again the next time: a person may remove the file.
+            // It is read again the next time: a person may have it forgotten.
             Some(known) => {
                 let (known, found) = (known.registry, registry.to_owned());
                 Err(Problem::OtherRegistry { known, found })
@@ -193,26 +189,4 @@ fn check_server(server: &str) -> Result<(), Problem> {
     // SAFETY: set when the server starts.
     let own = unsafe { pg_sys::GetSystemIdentifier() };
     if server == own.to_string() { Err(Problem::OwnRegistry) } else { Ok(()) }
-}
-
-/// The file in which the data directory keeps what this server knows of its registry.
-const FILE: &str = "pg_snowflake_registry";
-
-/// What the file has; `None` without a file. A person may have removed it.
-fn read_known() -> io::Result<Option<Known>> {
-    match fs::read_to_string(FILE) {
-        Ok(text) => text.parse().map(Some).map_err(io::Error::other),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Replaces the file, durably.
-fn write_known(known: &Known) -> io::Result<()> {
-    let new = format!("{FILE}.new");
-    let mut file = File::create(&new)?;
-    file.write_all(known.to_string().as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, FILE)?;
-    File::open(".")?.sync_all()
 }
