@@ -28,11 +28,11 @@ COMMENT ON FUNCTION snowflake_lease_status() IS
 REVOKE ALL ON FUNCTION snowflake_lease_status() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION snowflake_lease_status() TO pg_monitor;
 
-CREATE FUNCTION snowflake_forget_registry() RETURNS void
+CREATE FUNCTION snowflake_forget_registry() RETURNS boolean
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'snowflake_forget_registry_wrapper';
 
 COMMENT ON FUNCTION snowflake_forget_registry() IS
-'lets this server use another registry than the one that it has used';
+'lets this server use another registry than the one that it has used, and returns whether it has used one';
 
 REVOKE ALL ON FUNCTION snowflake_forget_registry() FROM PUBLIC;

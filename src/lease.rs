@@ -13,7 +13,7 @@ mod settings;
 mod shared;
 mod worker;
 
-pub use known::{Unreadable, forget};
+pub use known::{Unusable, forget};
 pub use problem::shard_list;
 pub use settings::{define as define_settings, is_preloaded, node};
 pub use shared::{Place, is_required, place};

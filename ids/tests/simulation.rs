@@ -275,7 +275,7 @@ fn layout(random: &mut Random) -> Layout {
 
 #[test]
 fn no_wrong_layout_is_sure() {
-    let mut right = 0;
+    let (mut right, mut named, mut in_doubt, mut refused) = (0, 0, 0, 0);
     let mut wrong = Vec::new();
     for seed in 0..TABLES {
         let mut random = Random(seed << 32);
@@ -283,9 +283,12 @@ fn no_wrong_layout_is_sure() {
         match find(&mut table.samples(&mut random)) {
             Ok(found) if found.is_sure() && table.is_of(&found.layout()) => right += 1,
             Ok(found) if found.is_sure() => wrong.push(format!("{seed}: {} of {table:?}", found.layout())),
-            _ => {}
+            Ok(found) if found.divisions.iter().any(|division| table.is_of(&division.layout)) => named += 1,
+            Ok(_) => in_doubt += 1,
+            Err(_) => refused += 1,
         }
     }
-    assert!(right >= 90, "too many doubts: {right} are right");
+    println!("right {right}, in doubt with the right one named {named}, in doubt {in_doubt}, refused {refused}, wrong {}", wrong.len());
+    assert!(right >= 100 && named >= 980, "too many doubts: {right} are right, {named} are named");
     assert!(wrong.is_empty(), "sure of {} wrong layouts:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }

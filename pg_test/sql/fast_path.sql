@@ -64,5 +64,6 @@ CREATE PROCEDURE use(first int, last int) LANGUAGE plpgsql AS $$ BEGIN
 END $$;
 CALL use(1, 1030);
 SELECT searches AS before FROM searches \gset
+-- 279 searches; 73,920 if each use searched.
 CALL use(1031, 1100);
 SELECT searches - :before < 5000 FROM searches;

@@ -59,6 +59,8 @@ TRUNCATE cases;
 INSERT INTO cases (statements) VALUES
     ($$SELECT snowflake_convert_column('posts', 'id', 6)$$),
     ($$SELECT setval('posts_id_seq', 8000000000000000000); SELECT snowflake_convert_column('posts', 'id', 5)$$),
+    ($$ALTER TABLE posts ALTER id DROP DEFAULT; SELECT snowflake_convert_column('posts', 'id', 5)$$),
+    ($$ALTER TABLE posts ALTER id SET DEFAULT nextval('posts_id_seq'); SELECT snowflake_convert_column('posts', 'id', 5)$$),
     ($$TRUNCATE posts RESTART IDENTITY$$),
     ($$ALTER SEQUENCE posts_id_seq RESTART$$),
     ($$ALTER TABLE posts RENAME COLUMN id TO old; ALTER TABLE posts RENAME COLUMN old TO id; ALTER SEQUENCE posts_id_seq RENAME TO other$$),

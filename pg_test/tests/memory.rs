@@ -92,6 +92,7 @@ const CALLS: &[&str] = &[
     "SELECT _snowflake_replaced_default_error('s', NULL, true)",
     "SELECT _snowflake_layout_error('posts', 'id', 'twitter', NULL)",
     "SELECT * FROM snowflake_lease_status(), snowflake_lease_mode()",
+    "SELECT snowflake_forget_registry()",
     "SELECT snowflake_layout_info(layout) FROM _snowflake_presets() AS layout",
     "BEGIN; SELECT snowflake_convert_column('old', 'id', 5); ROLLBACK",
     "SELECT snowflake_create_partitions('by_time', '1 month'); SELECT snowflake_drop_partitions('by_time', '1 month')",

@@ -113,7 +113,7 @@ const USES: [&str; 34] = [
     "SELECT count(*) FROM by_shard JOIN posts USING (id)",
     "SET enable_seqscan = off; SELECT count(*) FROM posts WHERE id = 5; SELECT count(*) FROM posts WHERE layout OPERATOR(evil.=) 'js53'; RESET ALL",
     "SELECT pg_get_viewdef('evil.snowflake_columns'::regclass)",
-    "SELECT evil.snowflake_lease_status(), evil.snowflake_lease_mode()",
+    "SELECT evil.snowflake_lease_status(), evil.snowflake_lease_mode(), evil.snowflake_forget_registry()",
     "CREATE EXTENSION pg_snowflake_registry",
     "SELECT snowflake_registry.claim('{5}'::int[], 'db-1'::text, gen_random_uuid(), '{NULL}'::bigint[], gen_random_uuid(),
          clock_timestamp() + interval '5 min', interval '5 min');

@@ -34,9 +34,23 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The highest value, if the column's default does not generate IDs of this layout yet.
+    /// The START value of the sequence, if it is the boundary below its IDs of this layout: the default generates them, or, if a tool has
+    /// replaced or dropped it, the sequence has generated the highest value.
+    fn boundary(&self, layout: Layout) -> Option<i64> {
+        let start = self.start.filter(|&start| first_id(start, layout).is_some())?;
+        let has_generated = |next, highest: i64| (layout.tick_of(start)..=layout.tick_of(next)).contains(&(highest >> layout.low_bits()));
+        let is_of_layout = match self.default_layout {
+            Some(of_default) => of_default == layout,
+            None => self.next.zip(self.highest).is_some_and(|(next, highest)| has_generated(next, highest)),
+        };
+        is_of_layout.then_some(start)
+    }
+
+    /// The highest value, if the sequence has not generated it in this layout, and its boundary must be above.
     pub fn highest_older_value(&self, layout: Layout) -> Option<i64> {
-        self.highest.filter(|_| self.default_layout != Some(layout))
+        let first = self.boundary(layout).and_then(|start| first_id(start, layout));
+        let is_older = |highest| first.map_or(self.default_layout != Some(layout), |first| highest < first);
+        self.highest.filter(|&highest| is_older(highest))
     }
 }
 
@@ -140,7 +154,7 @@ pub fn first_id(start: i64, layout: Layout) -> Option<i64> {
     (1..=layout.max_tick()).contains(&tick).then(|| layout.shift_tick(tick))
 }
 
-/// What users are told about older values, of which `highest` is the highest: that the layout of the column applies to IDs from `first` on,
+/// The report of older values, of which `highest` is the highest: that the layout of the column applies to IDs from `first` on,
 /// and how to continue in the layout of the older values, if they have one.
 pub fn older_values(column: String, highest: i64, facts: &Facts, layout: Layout, first: i64, now_us: i64) -> Report {
     let reading = Reading::of(highest, "", layout, now_us);
@@ -150,7 +164,10 @@ pub fn older_values(column: String, highest: i64, facts: &Facts, layout: Layout,
     };
     let hint = match candidates(highest, now_us)[0] {
         _ if reading.is_recent(now_us) => String::new(),
-        likely if likely.is_recent(now_us) => messages::continue_in_likely_layout(likely.layout),
+        // Layouts with the same low bits differ only in their epochs: a value of some months ago looks like a recent one of another layout.
+        likely if likely.is_recent(now_us) && likely.unix_us >= now_us - HEAD_START_US => {
+            messages::continue_in_likely_layout(likely.layout)
+        }
         _ => messages::continue_in_layout(first),
     };
     let former = facts.default_layout.zip(facts.start).and_then(|(former, start)| Some((former, first_id(start, former)?)));
@@ -186,9 +203,10 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     let last = target.layout.last_counter_in(*ticks.end());
     // A sequence at 0 could not get MINVALUE 1.
     let resume_at = facts.next.filter(|&next| next > 1 && (first..=last).contains(&next));
+    let is_of_layout = facts.boundary(target.layout).is_some() || facts.default_layout == Some(target.layout);
     let start = match facts.start {
-        Some(start) if facts.default_layout == Some(target.layout) => start.clamp(1, resume_at.unwrap_or(first)),
-        _ if facts.highest.is_some() => first,
+        _ if facts.highest_older_value(target.layout).is_some() => first,
+        Some(start) if is_of_layout => start.clamp(1, resume_at.unwrap_or(first)),
         _ => 1,
     };
     statements.extend(sequence.statements(start, resume_at, first));

@@ -178,11 +178,16 @@ const MAX_PRESENTED: usize = 8192;
 /// use pg_snowflake_policies::holder::Known;
 ///
 /// let text = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6\n5 1800000000000000\n7 1800000003333333\n";
-/// let known: Known = text.parse().unwrap();
+/// let known = Known::of_pages(&[text.into()]).unwrap().unwrap();
 /// assert_eq!(known.serials[&5], 1_800_000_000_000_000);
 /// assert_eq!(known.newest(), Some((7, 1_800_000_003_333_333)));
-/// assert_eq!(known.to_string(), text);
-/// assert!("f81d4fae\n5".parse::<Known>().is_err());
+/// assert_eq!(known.pages(8000), [text]);
+/// let pages = known.pages(60);
+/// assert_eq!(pages.len(), 2);
+/// assert_eq!(Known::of_pages(&pages), Ok(Some(known.clone())));
+/// let of_another = Known { registry: "2".into(), ..known.clone() };
+/// assert_eq!(Known::of_pages(&[&of_another.pages(8000)[..], &pages].concat()), Ok(Some(of_another)));
+/// assert!(Known::of_pages(&["f81d4fae\n5".into()]).is_err());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Known {
@@ -226,10 +231,42 @@ impl Known {
     }
 }
 
-impl fmt::Display for Known {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        writeln!(f, "{}", self.registry)?;
-        self.serials.iter().try_for_each(|(shard, serial)| writeln!(f, "{shard} {serial}"))
+impl Known {
+    /// Its texts, each of at most `room` bytes. Each begins with the identity, so that one of another registry is recognized.
+    pub fn pages(&self, room: usize) -> Vec<String> {
+        let empty = || format!("{}\n", self.registry);
+        let mut pages = vec![empty()];
+        for (shard, serial) in &self.serials {
+            let line = format!("{shard} {serial}\n");
+            if pages[pages.len() - 1].len() + line.len() > room {
+                pages.push(empty());
+            }
+            let last = pages.len() - 1;
+            pages[last].push_str(&line);
+        }
+        pages
+    }
+
+    /// What the texts say that name the same registry as the first one; `None` if that is empty. Of a shard in two of them, the higher serial
+    /// is the newer one.
+    ///
+    /// # Errors
+    /// A line is not a shard and a serial.
+    pub fn of_pages(pages: &[String]) -> Result<Option<Known>, InvalidLine> {
+        let mut known: Option<Known> = None;
+        for page in pages.iter().take_while(|page| !page.is_empty()) {
+            let page: Known = page.parse()?;
+            match &mut known {
+                None => known = Some(page),
+                Some(known) if known.registry == page.registry => {
+                    for (shard, serial) in page.serials {
+                        known.serials.entry(shard).and_modify(|known| *known = serial.max(*known)).or_insert(serial);
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(known)
     }
 }
 

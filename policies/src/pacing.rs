@@ -73,8 +73,9 @@ pub fn pause_after_failure(failing_for: Duration, lease: Duration, random: u32) 
     shortest + part(longest - shortest, random)
 }
 
-/// How long after a refusal the shards are claimed again, unless the registry can grant one of them sooner. `last` is the pause before, of
-/// the same shards, and `refused_for` the time since the first of their refusals in a row.
+/// How long after a refusal the shards are claimed again, and the pause that counts for the next one. `last` is that of the refusal before,
+/// of the same shards, `refused_for` the time since the first of their refusals in a row, and `retry_in` the time until the registry can
+/// grant one of them, if it knows.
 ///
 /// The pause grows once they have been refused for a lease: that of a holder that crashed has ended then, and the present holder is alive.
 ///
@@ -83,16 +84,22 @@ pub fn pause_after_failure(failing_for: Duration, lease: Duration, random: u32) 
 /// use std::time::Duration;
 ///
 /// let (lease, half) = (Duration::from_secs(12), Duration::from_millis(500));
-/// let pause = |last, refused_for| pause_after_refusal(last, Duration::from_secs(refused_for), lease);
-/// assert_eq!(pause(None, 0), half);
-/// assert_eq!(pause(Some(half), 12), half);
-/// assert_eq!(pause(Some(half), 13), 2 * half);
-/// assert_eq!(pause(Some(6 * half), 60), Duration::from_secs(4)); // a third of the lease
+/// let pause = |last, refused_for, retry_in| pause_after_refusal(last, Duration::from_secs(refused_for), retry_in, lease);
+/// assert_eq!(pause(None, 0, None), (half, half));
+/// assert_eq!(pause(Some(half), 12, Some(lease)), (half, half));
+/// assert_eq!(pause(Some(half), 13, None), (2 * half, 2 * half));
+/// assert_eq!(pause(Some(6 * half), 60, Some(half)), (half, Duration::from_secs(4))); // a third of the lease
 /// ```
 #[must_use]
-pub fn pause_after_refusal(last: Option<Duration>, refused_for: Duration, lease: Duration) -> Duration {
+pub fn pause_after_refusal(
+    last: Option<Duration>,
+    refused_for: Duration,
+    retry_in: Option<Duration>,
+    lease: Duration,
+) -> (Duration, Duration) {
     const SHORTEST: Duration = Duration::from_millis(500);
-    last.filter(|_| refused_for > lease).map_or(SHORTEST, |last| (2 * last).min(third(lease).max(SHORTEST)))
+    let pause = last.filter(|_| refused_for > lease).map_or(SHORTEST, |last| (2 * last).min(third(lease).max(SHORTEST)));
+    (retry_in.map_or(pause, |retry_in| retry_in.min(pause)), pause)
 }
 
 /// That fraction of a time.

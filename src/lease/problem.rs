@@ -1,6 +1,6 @@
 //! The reasons why this server has no lease, as the server log and `snowflake_lease_status()` report them.
 
-use super::known::Unreadable;
+use super::known::Unusable;
 use crate::postgres::report::Report;
 use crate::postgres::timestamp::{now_us, printed};
 use pg_snowflake_ids::excerpt::truncated;
@@ -50,8 +50,8 @@ pub enum Problem {
         /// The one that answered.
         found: String,
     },
-    /// What the data directory has of the registry cannot be read.
-    Unreadable,
+    /// What the data directory knows of the registry cannot be read or written; the server's error.
+    Known(String),
     /// `pg_snowflake.allowed_hosts` does not have this server.
     ForeignHost,
     /// `pg_snowflake.owned_shards` has more shards than a server can have leases of.
@@ -64,9 +64,9 @@ pub enum Problem {
     Copied(Vec<(u32, Reason)>),
 }
 
-impl From<Unreadable> for Problem {
-    fn from(_: Unreadable) -> Self {
-        Problem::Unreadable
+impl From<Unusable> for Problem {
+    fn from(Unusable(error): Unusable) -> Self {
+        Problem::Known(error)
     }
 }
 
@@ -140,7 +140,7 @@ impl Problem {
             Problem::UnexpectedAnswer => messages::unexpected_answer(),
             Problem::OwnRegistry => messages::own_registry(),
             Problem::OtherRegistry { known, found } => messages::other_registry(found, known),
-            Problem::Unreadable => messages::unreadable(),
+            Problem::Known(error) => messages::unusable(error),
             Problem::ForeignHost => messages::foreign_host(),
             Problem::TooManyShards => messages::too_many_shards(MAX_SHARDS_OF_A_NODE),
             Problem::Refused(refused) => messages::refused(of_shards(refused), reasons(refused, Reason::in_full)),

@@ -8,6 +8,7 @@ mod requests;
 
 use super::activity::{self, Activity, is_stopping, wait_latch};
 use super::connection::Deadline;
+use super::known;
 use super::libpq::Libpq;
 use super::problem::{self, Problem, Reason, granted};
 use super::session::Session;
@@ -48,6 +49,7 @@ pub extern "C-unwind" fn pg_snowflake_lease_worker(_argument: pg_sys::Datum) {
     // With core's handler of SIGINT, pg_cancel_backend() could end the worker.
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM | SignalWakeFlags::SIGINT);
     activity::connect();
+    known::prepare();
     if let (Some(shared), Some(conninfo)) = (shared::get(), settings::registry()) {
         let libpq = Libpq::load();
         Worker {
@@ -111,9 +113,9 @@ impl Retry {
         let shards: Vec<u32> = refused.iter().map(|&(shard, _)| shard).collect();
         let last = last.filter(|last| last.shards == shards);
         let since = last.as_ref().map_or(now, |last| last.since);
-        let pause = pacing::pause_after_refusal(last.map(|last| last.pause), since.elapsed(), settings::lease());
         let retry_in = refused.iter().filter_map(|(_, reason)| reason.retry_in).min();
-        Retry { shards, since, pause, due: now + retry_in.map_or(pause, |retry_in| retry_in.min(pause)) }
+        let (wait, pause) = pacing::pause_after_refusal(last.map(|last| last.pause), since.elapsed(), retry_in, settings::lease());
+        Retry { shards, since, pause, due: now + wait }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::denied::Denied;
 use crate::error;
-use crate::lease::{self, Place, Unreadable, shard_list};
+use crate::lease::{self, Place, Unusable, shard_list};
 use crate::postgres::report::{Raise, ascii_unless_utf8};
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use crate::postgres::timestamp::{interval, now_us, timestamptz};
@@ -77,11 +77,11 @@ fn nullable(text: String) -> Nullable {
     ascii_unless_utf8(text).into_datum()
 }
 
-/// `snowflake_forget_registry() → void`
+/// `snowflake_forget_registry() → boolean`
 ///
-/// Lets this server use another registry than the one that it has used.
+/// Lets this server use another registry than the one that it has used. Returns whether it has used one.
 #[pg_extern(sql = false)]
-fn snowflake_forget_registry() {
+fn snowflake_forget_registry() -> bool {
     let function = c"snowflake_forget_registry()".as_ptr();
     // SAFETY: a C string. It raises the error of core's commands that write.
     unsafe {
@@ -96,9 +96,5 @@ fn snowflake_forget_registry() {
             messages::holds_leases(shard_list(&held)).raise();
         }
     }
-    match lease::forget() {
-        Ok(true) => {}
-        Ok(false) => messages::no_registry_known().raise(),
-        Err(Unreadable) => worker::unreadable().raise(),
-    }
+    lease::forget().unwrap_or_else(|Unusable(error)| worker::unusable(error).raise())
 }

@@ -1,6 +1,6 @@
-//! A text of the whole server, on pages of its own, which change by WAL as those of a table do.
+//! Texts of the whole server, on pages of their own, which change by WAL as those of a table do.
 //!
-//! A standby that has replayed all WAL has the text of its primary, `pg_rewind` rewinds it, and crash recovery restores it. Core logs, replays
+//! A standby that has replayed all WAL has the texts of its primary, `pg_rewind` rewinds it, and crash recovery restores it. Core logs, replays
 //! and copies the pages without this library. No catalog names their file, since a process that is connected to no database cannot write a
 //! catalog; its number is one that `initdb` gives to no file, and that no later file gets.
 //!
@@ -21,47 +21,45 @@ const MAGIC: &[u8] = b"pg_snowflake\n";
 const HEADER: usize = std::mem::offset_of!(pg_sys::PageHeaderData, pd_linp);
 
 /// The bytes of text on a page.
-const ROOM: usize = pg_sys::BLCKSZ as usize - HEADER - MAGIC.len();
+pub const ROOM: usize = pg_sys::BLCKSZ as usize - HEADER - MAGIC.len();
 
 /// The file exists, and is not ours.
 #[derive(Debug)]
 pub struct NotOurs;
 
-/// Reads the text, in a transaction; empty if none was written.
+/// Reads the texts of all pages, in a transaction.
 ///
 /// # Errors
 /// A page is not one of ours.
-pub fn read() -> Result<String, NotOurs> {
-    let mut text = Vec::new();
-    for block in 0..blocks() {
-        let buffer = Buffer::lock(block, sys::BUFFER_LOCK_SHARE);
-        text.extend_from_slice(buffer.text()?);
-    }
-    String::from_utf8(text).map_err(|_| NotOurs)
+pub fn read() -> Result<Vec<String>, NotOurs> {
+    let text = |block| String::from_utf8(Buffer::lock(block, sys::BUFFER_LOCK_SHARE).text()?.to_vec()).map_err(|_| NotOurs);
+    (0..blocks()).map(text).collect()
 }
 
-/// Writes the text, in a transaction, and waits until the disk has its WAL. It is written also if the transaction is rolled back. A crash may
-/// leave pages of the text before beside new ones, so no line continues on another page.
+/// Writes the texts, in a transaction, and waits until the disk has their WAL. Pages that follow become empty. It is written also if the
+/// transaction is rolled back. A crash, or a standby whose file has more pages, can have pages of different writes.
 ///
 /// # Errors
 /// A page is not one of ours. Nothing has been written then.
-pub fn write(text: &str) -> Result<(), NotOurs> {
+pub fn write(texts: &[String]) -> Result<(), NotOurs> {
+    // No tablespace has this number. Two writers would extend the file by the same page.
+    let (class, mode) = (pg_sys::TableSpaceRelationId, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
+    // SAFETY: takes any number; an ERROR releases it.
+    unsafe { pg_sys::LockSharedObject(class, FILE.into(), 0, mode) };
     read()?;
-    let mut pages = vec![String::new()];
-    for line in text.split_inclusive('\n') {
-        let page = pages.last_mut().expect("there is one");
-        if page.len() + line.len() > ROOM { pages.push(line.to_owned()) } else { page.push_str(line) }
-    }
-    pages.resize(pages.len().max(blocks() as usize), String::new());
     let mut end = 0;
-    for (block, page) in (0..).zip(&pages) {
+    for block in 0..blocks().max(texts.len() as u32) {
         if block >= blocks() {
             extend(block);
         }
-        end = Buffer::lock(block, sys::BUFFER_LOCK_EXCLUSIVE).replace(page.as_bytes());
+        let text = texts.get(block as usize).map_or(&[][..], |text| text.as_bytes());
+        end = Buffer::lock(block, sys::BUFFER_LOCK_EXCLUSIVE).replace(text);
     }
-    // SAFETY: the end of a record that this process has written.
-    unsafe { pg_sys::XLogFlush(end) };
+    // SAFETY: the end of a record that this process has written, and the lock from above.
+    unsafe {
+        pg_sys::XLogFlush(end);
+        pg_sys::UnlockSharedObject(class, FILE.into(), 0, mode);
+    }
     Ok(())
 }
 
@@ -98,7 +96,7 @@ impl Buffer {
 
     /// Returns the end of its record.
     fn replace(&self, text: &[u8]) -> pg_sys::XLogRecPtr {
-        assert!(text.len() <= ROOM, "a line is shorter than a page");
+        assert!(text.len() <= ROOM, "the caller divides the text");
         sys::START_CRIT_SECTION();
         // SAFETY: the page is locked exclusively, and has room for both. From PageInit() to the record, nobody else reads it.
         let end = unsafe {
@@ -118,7 +116,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: pinned and locked since lock(). An ERROR in between would release both, and skip this.
+        // SAFETY: pinned and locked since lock().
         unsafe { pg_sys::UnlockReleaseBuffer(self.0) };
     }
 }

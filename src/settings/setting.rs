@@ -9,7 +9,7 @@
 
 use crate::postgres::report::quoted;
 use pgrx::{GucFlags, pg_sys};
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
@@ -177,7 +177,7 @@ pub struct Unknown {
     pub place: Option<String>,
 }
 
-/// Has no process of the server generate IDs. Called by the postmaster.
+/// Forbids IDs in all processes of the server. Called by the postmaster.
 pub fn forbid_ids(unknown: Unknown) {
     MASKED.fetch_or(UNKNOWN, Relaxed);
     let _ = UNKNOWN_AT_START.set(unknown);
@@ -226,7 +226,8 @@ pub fn is_preloading() -> bool {
 /// The setting whose name differs the least, unless it differs in more than half of the characters after the prefix.
 fn nearest(name: &CStr, prefix: usize) -> Option<Setting> {
     let most = ((name.count_bytes() - prefix) as c_int / 2).max(3);
-    let distances = Setting::ALL.map(|setting| (distance(name, setting.name()), setting));
+    let name = CString::new(name.to_bytes().to_ascii_lowercase()).unwrap_or_default();
+    let distances = Setting::ALL.map(|setting| (distance(&name, setting.name()), setting));
     let least = distances.into_iter().min_by_key(|&(distance, _)| distance);
     least.filter(|&(distance, _)| distance <= most).map(|(_, setting)| setting)
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::any::{NOW_MS, any_layout};
 use crate::presets::{INSTAGRAM, SONYFLAKE};
-use crate::properties::layout_text::round_trips;
+use crate::properties::layout_text::{check, round_trips};
 use proptest::prelude::*;
 
 #[test]
@@ -76,6 +76,12 @@ fn spaces_and_a_full_timestamp_are_read() {
 }
 
 proptest! {
+    /// Of words of a spec, as a text of any characters is hardly ever a layout.
+    #[test]
+    fn any_text_is_its_layout_or_refused(text in "(time:4[1-3] )?((shard|seq|xored):[0-9]{1,2} ){0,2}(epoch:20[0-2][0-9]-0[1-9]-01 )?(unit:1{0,2}(ms|s))?") {
+        check(&text);
+    }
+
     #[test]
     fn a_layout_round_trips_as_text_and_packed(layout in any_layout()) {
         round_trips(layout);

@@ -113,6 +113,27 @@ fn the_start_value_is_the_boundary_between_older_values_and_new_ids() {
 }
 
 #[test]
+fn the_boundary_stays_if_the_sequence_has_generated_the_highest_value_whatever_the_default_is() {
+    let start = 2 << 10 | 1;
+    // The sequence is at the fifth ID of tick 4.
+    let cases = [
+        (4 << 23, None, start),
+        (3 << 23, Some(INSTAGRAM), start),
+        // Another generator's.
+        (1 << 23, None, 3073),
+        (5 << 23, None, 3073),
+        (4 << 23, Some(TWITTER), 3073),
+        // No ID has been generated since the conversion.
+        (1 << 23, Some(INSTAGRAM), 3073),
+    ];
+    for (highest, default_layout, expected) in cases {
+        let facts = Facts { highest: Some(highest), start: Some(start), next: Some(4 << 10 | 5), default_layout, ..facts(kept()) };
+        let statements = statements(&facts, &of_shard_5(INSTAGRAM), 3..=9);
+        assert!(statements[0].contains(&format!(" START WITH {expected}")), "{highest} {default_layout:?}: {statements:?}");
+    }
+}
+
+#[test]
 fn the_ids_after_older_values_begin_a_day_ago_or_above_these() {
     let day = 86_400_000;
     let cases = [(5, 100, 5), (5, day + 7, 7), (2 * day, day + 7, 2 * day)];
@@ -140,6 +161,8 @@ fn older_values_are_reported_by_what_the_highest_is() {
         (-3, DEFAULT, "-3. It is not an ID of layout \"postgres\".", "add the condition id >= 77"),
         (tsid, DEFAULT, "\"postgres\" is 2016-", "layout \"time:42 shard:10 seq:12 epoch:2020-01-01 unit:1ms\""),
         (of_twitter, DEFAULT, "\"postgres\" is 2026-01-", "layout \"twitter\""),
+        // Of the beginning of the year, and in other layouts of last month.
+        (TWITTER.min_id(now_us - 300 * 86_400_000_000), DEFAULT, "\"postgres\" is 2025-", "add the condition id >= 77"),
         (DEFAULT.min_id(now_us - 400 * 86_400_000_000), DEFAULT, "\"postgres\" is 2025-", "add the condition id >= 77"),
         (of_twitter, TWITTER, "\"twitter\" is 2026-11-28T", ""),
         (3, TWITTER, "3. It is not", "docs/generators.md"),
@@ -153,14 +176,6 @@ fn older_values_are_reported_by_what_the_highest_is() {
     let facts = Facts { start: Some(9 << 10 | 1), default_layout: Some(INSTAGRAM), ..facts(kept()) };
     let detail = older_values("id".into(), 3, &facts, DEFAULT, 77, now_us).detail.unwrap();
     assert!(detail.ends_with("Before, new IDs had layout \"instagram\" and began at 75497472."), "{detail}");
-}
-
-#[test]
-fn a_sequence_starts_at_1_or_above_in_a_layout_without_seqs_too() {
-    let layout = Layout { seq_bits: 0, ..INSTAGRAM };
-    let facts = Facts { next: Some(-5), ..facts(kept()) };
-    let statements = statements(&facts, &target(Some(5), layout), 0..=5);
-    assert!(statements[0].ends_with("START WITH 1 RESTART WITH 1"), "{statements:?}");
 }
 
 #[test]

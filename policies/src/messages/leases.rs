@@ -58,7 +58,6 @@ messages! {
         holds_leases(shards) "55000" "cannot forget the registry while this server holds leases"
             detail "It holds the lease of {shards}."
             hint "Set pg_snowflake.registry to the other registry, and restart the server first.";
-        no_registry_known() "55000" "this server has used no registry";
     }
     sentences {
         no_answer_yet() "The registry has not answered yet.";

@@ -42,10 +42,10 @@ messages! {
             detail "Its identity is {found}; this server has used {known}. Another registry may grant spans that have been used."
             hint "Correct pg_snowflake.registry. If all servers change to this registry, stop them, wait until their leases have ended, \
                   and call snowflake_forget_registry() on each.";
-        unreadable() "XX001" "cannot read what this server knows of its registry"
-            detail "The file global/9437 in the data directory is damaged, or is not pg_snowflake's."
-            hint "Check the disk. If pg_snowflake.registry is right, and the leases of this server have ended, stop the server, move the \
-                  file away, and start the server.";
+        unusable(error) "XX001" "cannot read or write what this server knows of its registry"
+            detail "It is in the file global/9437 of the data directory: {error}"
+            hint "Free space on the disk, or correct the permissions of the file. If it is damaged, pg_snowflake.registry is right, and the \
+                  leases of this server have ended, stop the server, move the file away, and start the server.";
         foreign_host() "55000" "pg_snowflake.allowed_hosts does not allow this server to generate IDs"
             hint "If this server is a copy, leave the list as it is. Otherwise, add the host name to pg_snowflake.allowed_hosts.";
         too_many_shards(limit) "55000" "pg_snowflake.owned_shards lists too many shards for leases"

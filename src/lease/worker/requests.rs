@@ -88,12 +88,17 @@ impl<'a> Worker<'a> {
         }
         let copied = copied(&answers);
         let answers = answers.into_iter().map(|answer| (answer.shard, answer.verdict)).collect();
+        let before = self.leases.holder.clone();
         let refused = self.leases.holder.apply(answers, new_nonce());
-        // Before an ID is generated with a serial that a copy of the data directory could have, too. If it cannot be written, the worker
-        // ends, and the next one claims with the nonce that is published: it gets this answer again.
+        // Before an ID is generated with a serial that a copy of the data directory could have, too. If it cannot be written, nothing is held,
+        // and the claim with the same nonce gets this answer again.
         let known = self.known.get_or_insert_default();
-        if known.learn(&self.leases.holder.slots) {
-            known::write(known)?;
+        if known.learn(&self.leases.holder.slots)
+            && let Err(unusable) = known::write(known)
+        {
+            self.leases.holder = before;
+            self.known = None;
+            return Err(unusable.into());
         }
         self.publish();
         match refused {
