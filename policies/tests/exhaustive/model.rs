@@ -429,7 +429,7 @@ impl Protocol {
             row.span.ends_us = self.now_us(state).min(row.span.ends_us).max(row.span.starts_us);
         }
         state.registry.row = Some(row);
-        (state.record.kept, state.record.successor) = (None, None);
+        (state.record.kept, state.record.has_released, state.record.successor) = (None, None, None);
     }
 
     fn send_claim(&self, state: &mut State, index: usize) {
@@ -513,13 +513,13 @@ impl Protocol {
 
     fn copy(&self, state: &mut State, from: usize, to: usize) {
         crash(state, to);
-        let Server { node, known, incarnation, nonce, serial, closed, waits, .. } = state.servers[from];
-        let has_released = serial == 0 && closed.is_none() && waits == Waits::No;
-        let is_last = |row: Row| row.is_released && row.incarnation == incarnation;
-        state.record.successor = state.record.successor.filter(|&successor| usize::from(successor) != to);
-        if self.properties.contains(&SUCCESSOR) && has_released && state.registry.row.is_some_and(is_last) {
-            state.record.successor = Some(to as u8);
-        }
+        let Server { node, known, incarnation, nonce, .. } = state.servers[from];
+        let Record { has_released, successor, .. } = &mut state.record;
+        *has_released = has_released.filter(|&server| usize::from(server) != to);
+        *successor = match *has_released {
+            Some(server) if usize::from(server) == from => Some(to as u8),
+            _ => successor.filter(|&server| usize::from(server) != to),
+        };
         let copy = &mut state.servers[to];
         (copy.node, copy.known) = (node, known);
         let is_new = self.has(Rule::NewIncarnation) && self.has(Rule::NewNonce);
@@ -643,7 +643,7 @@ impl Protocol {
                 return Reply::Refused;
             }
         };
-        state.record.successor = None;
+        (state.record.has_released, state.record.successor) = (None, None);
         let is_renewal = row.as_ref().is_some_and(|row| is_holder && claim.serial == Some(of_clock(row.serial)) && is_running);
         if !self.has(Rule::ClockAhead) {
             granted.span.ends_us = granted.span.ends_us.max(until_us);
@@ -686,7 +686,7 @@ impl Protocol {
         let released = registry::release(&row, request, now_us);
         let Some(released) = released else { return Reply::Released(0) };
         state.registry.row = Some(Row { serial: NEW_SERIAL, ..Row::of(&released) });
-        state.record.successor = None;
+        (state.record.has_released, state.record.successor) = (None, None);
         let is_kept = keep && self.properties.contains(&ORIGINAL_FIRST);
         state.record.kept = is_kept.then(|| (from, now_us + self.length_us()));
         Reply::Released(NEW_SERIAL)
@@ -705,6 +705,10 @@ impl Protocol {
             Reply::Error => {}
             Reply::Released(serial) => {
                 server.closed = None;
+                let is_last = |row: &Row| row.is_released && row.serial == serial;
+                if self.properties.contains(&SUCCESSOR) && state.registry.row.as_ref().is_some_and(is_last) {
+                    state.record.has_released = Some(index as u8);
+                }
                 if self.has(Rule::LearnsItsRelease) {
                     known.learn([&Slot { serial: some(serial), ..Slot::closed(0) }]);
                 }
@@ -844,5 +848,5 @@ fn lose(state: &mut State) {
             server.waits = Waits::No;
         }
     }
-    (state.record.kept, state.record.successor) = (None, None);
+    (state.record.kept, state.record.has_released, state.record.successor) = (None, None, None);
 }

@@ -234,7 +234,9 @@ pub struct Record {
     pub used_before: u32,
     /// The server that was granted the lease last, and the end of the time for which it comes first.
     pub kept: Option<(u8, i64)>,
-    /// A server with all that the holder had once it had released the lease: its standby, promoted then.
+    /// The server whose release was the last change of the row, once it has the answer.
+    pub has_released: Option<u8>,
+    /// A server with all that that one had then: its standby, promoted.
     pub successor: Option<u8>,
     /// Whether anything but lost, late and repeated messages has happened.
     pub is_disturbed: bool,
@@ -287,6 +289,7 @@ impl State {
         let record = Record {
             used_before: 0,
             kept: None,
+            has_released: None,
             successor: None,
             is_disturbed: false,
             newest_learnt: 0,
