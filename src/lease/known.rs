@@ -6,6 +6,7 @@ use pg_snowflake_policies::holder::Known;
 use pgrx::bgworkers::BackgroundWorker;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::{PgTryBuilder, pg_sys};
+use std::panic::AssertUnwindSafe;
 
 /// The pages cannot be read or written; the error of the server.
 #[derive(Debug)]
@@ -53,9 +54,8 @@ pub fn write(known: &Known) -> Result<(), Unusable> {
 
 /// An ERROR would end the worker, and nobody would see the cause.
 fn in_transaction<T>(run: impl Fn() -> Result<T, Unusable>) -> Result<T, Unusable> {
-    let run = std::panic::AssertUnwindSafe(run);
-    let in_transaction = || BackgroundWorker::transaction(std::panic::AssertUnwindSafe(|| run()));
-    PgTryBuilder::new(std::panic::AssertUnwindSafe(in_transaction))
+    let in_transaction = || BackgroundWorker::transaction(AssertUnwindSafe(&run));
+    PgTryBuilder::new(AssertUnwindSafe(in_transaction))
         .catch_others(|error| {
             // SAFETY: the transaction of above has failed.
             unsafe { pg_sys::AbortCurrentTransaction() };
