@@ -70,7 +70,7 @@ fn in_transaction<T>(run: impl Fn() -> Result<T, Unusable>) -> Result<T, Unusabl
 /// Forgets it, also if the caller's transaction is rolled back. Returns whether something was known.
 ///
 /// # Errors
-/// As for [`write`], without those of the server, which are raised.
+/// As for [`write()`], without those of the server, which are raised.
 pub fn forget() -> Result<bool, Unusable> {
     let is_known = shared_text::read()?.iter().any(|text| !text.is_empty());
     if is_known {

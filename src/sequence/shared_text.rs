@@ -4,7 +4,7 @@
 //! and copies the pages without this library. No catalog names their file, since a process that is connected to no database cannot write a
 //! catalog; its number is one that `initdb` gives to no file, and that no later file gets.
 //!
-//! [`write`] does what core does for `CREATE DATABASE … STRATEGY wal_log`, in `RelationCopyStorageUsingBuffer()` of PostgreSQL's
+//! [`write()`] does what core does for `CREATE DATABASE … STRATEGY wal_log`, in `RelationCopyStorageUsingBuffer()` of PostgreSQL's
 //! `src/backend/storage/buffer/bufmgr.c` (until 15, of `src/backend/commands/dbcommands.c`).
 
 use super::sys::{self, RelFileLocator};
