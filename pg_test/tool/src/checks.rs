@@ -3,7 +3,7 @@
 use crate::floors;
 use crate::report::Report;
 use crate::tools::{
-    Result, about, cannot_run, cargo, cargo_with_pgrx, command, execute, execute_and_read, major, make, output, pg_config, run_folder,
+    Result, about, cargo, cargo_with_pgrx, command, execute, execute_and_read, execute_logged, major, make, output, pg_config, run_folder,
     server_version, target, top,
 };
 use nix::unistd::geteuid;
@@ -56,14 +56,12 @@ impl Run {
 
     /// Runs two of them at the same time. The output of the first is shown once the second has ended.
     fn count_both(&mut self, mut first: Command, second: &mut Command) -> Result {
-        let first = thread::spawn(move || first.output().map_err(|error| cannot_run(&first, &error)));
+        let first = thread::spawn(move || execute_logged(&mut first));
         let second = self.count(second);
-        let first = first.join().expect("running a command does not panic")?;
-        let said = String::from_utf8_lossy(&first.stdout);
+        let (first, said) = first.join().expect("running a command does not panic")?;
         print!("{said}");
-        eprint!("{}", String::from_utf8_lossy(&first.stderr));
         said.lines().for_each(|line| self.report.read(line));
-        second.and(if first.status.success() { Ok(()) } else { Err(first.status.to_string()) })
+        second.and(first)
     }
 
     /// A phase that is one command.

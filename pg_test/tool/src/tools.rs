@@ -116,7 +116,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     Err(format!("{}: {}\n{stdout}{stderr}", shown(command), output.status))
 }
 
-pub fn cannot_run(command: &Command, error: &std::io::Error) -> String {
+fn cannot_run(command: &Command, error: &std::io::Error) -> String {
     format!("cannot run {}: {error}", shown(command))
 }
 
