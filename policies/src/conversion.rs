@@ -141,7 +141,8 @@ pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Resul
 
 /// How long before the conversion the IDs begin that the sequence can generate. Rows that another generator inserts later have lower IDs,
 /// as long as it lags behind the layout by more. A clock that was ahead by less during the conversion does not delay new IDs.
-const HEAD_START_US: i64 = 86_400_000_000;
+const HEAD_START_US: i64 = DAY_US;
+const DAY_US: i64 = 86_400_000_000;
 
 /// The first tick of the IDs of a column that has values of before: a day ago, or `first_tick` if that is later.
 pub fn first_tick_after_older_values(first_tick: i64, layout: Layout, now_tick: i64) -> i64 {
@@ -162,13 +163,14 @@ pub fn older_values(column: String, highest: i64, facts: &Facts, layout: Layout,
         None => messages::time_of_highest(layout, instant::text(&layout, reading.fields.tick)),
         Some(_) => messages::highest_is_not_an_id(layout),
     };
-    let hint = match candidates(highest, now_us)[0] {
-        _ if reading.is_recent(now_us) => String::new(),
-        // Layouts with the same low bits differ only in their epochs: a value of some months ago looks like a recent one of another layout.
-        likely if likely.is_recent(now_us) && likely.unix_us >= now_us - HEAD_START_US => {
-            messages::continue_in_likely_layout(likely.layout)
-        }
-        _ => messages::continue_in_layout(first),
+    // Layouts with the same low bits differ only in their epochs: a value of some months ago looks like a recent one of another layout.
+    let is_fresh = |reading: &&Reading| reading.is_recent(now_us) && reading.unix_us >= now_us - DAY_US;
+    let hint = if reading.is_recent(now_us) {
+        String::new()
+    } else if let Some(likely) = candidates(highest, now_us).first().filter(is_fresh) {
+        messages::continue_in_likely_layout(likely.layout)
+    } else {
+        messages::continue_in_layout(first)
     };
     let former = facts.default_layout.zip(facts.start).and_then(|(former, start)| Some((former, first_id(start, former)?)));
     let boundary = former.map(|(former, first)| messages::former_boundary(first, former));

@@ -238,11 +238,10 @@ impl Known {
         let mut pages = vec![empty()];
         for (shard, serial) in &self.serials {
             let line = format!("{shard} {serial}\n");
-            if pages[pages.len() - 1].len() + line.len() > room {
-                pages.push(empty());
+            match pages.last_mut() {
+                Some(page) if page.len() + line.len() <= room => page.push_str(&line),
+                _ => pages.push(empty() + &line),
             }
-            let last = pages.len() - 1;
-            pages[last].push_str(&line);
         }
         pages
     }

@@ -168,7 +168,7 @@ impl Column {
         }
     }
 
-    /// As [`layout_of_default`](Self::layout_of_default), or `None`.
+    /// As [`layout_of_default`](Self::layout_of_default), but `None` if the default does not show it: what is only reported refuses nothing.
     fn only_layout_of_default(&self) -> Option<Layout> {
         <[_; 1]>::try_from(self.layouts_of_default()).ok()?[0]
     }

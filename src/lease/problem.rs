@@ -122,7 +122,7 @@ impl Problem {
     }
 
     fn words(&self) -> Report {
-        let of_shards = |refused: &[(u32, Reason)]| list(refused.iter().map(|&(shard, _)| shard));
+        let of_shards = |refused: &[(u32, Reason)]| shard_list(refused.iter().map(|&(shard, _)| shard));
         match self {
             Problem::InvalidConninfo(error) => messages::invalid_conninfo(error),
             Problem::NoAnswer(error) => messages::no_answer(error),
@@ -154,7 +154,7 @@ impl Problem {
 pub fn granted(slots: &[Slot]) -> Report {
     let later = slots.iter().map(|slot| slot.span.starts_us).max().filter(|&us| us > now_us());
     let begin = later.map_or_else(String::new, |us| messages::spans_begin(printed(us)));
-    messages::granted(list(slots.iter().map(|slot| slot.shard)), begin)
+    messages::granted(shard_list(slots.iter().map(|slot| slot.shard)), begin)
 }
 
 /// For the server log: the registry has this version, and all functions that this version calls.
@@ -164,20 +164,17 @@ pub fn other_version(version: &str) -> Report {
 
 /// For the server log, once leases have ended because they were not renewed.
 pub fn ended(shards: &[u32], error: &str) -> Report {
-    messages::ended(list(shards.iter()), error)
+    messages::ended(shard_list(shards.iter()), error)
 }
 
 /// The shards in words.
-pub fn shard_list(shards: &[String]) -> String {
-    match shards {
+pub fn shard_list(shards: impl Iterator<Item = impl Display>) -> String {
+    let shards: Vec<String> = shards.map(|shard| shard.to_string()).collect();
+    match shards.as_slice() {
         [] => "no shard".into(),
         [shard] => format!("shard {shard}"),
         _ => format!("shards {}", truncated(&shards.join(", "), 200)),
     }
-}
-
-fn list(shards: impl Iterator<Item = impl Display>) -> String {
-    shard_list(&shards.map(|shard| shard.to_string()).collect::<Vec<_>>())
 }
 
 fn reasons(refused: &[(u32, Reason)], sentences: impl Fn(&Reason) -> Vec<&str>) -> String {

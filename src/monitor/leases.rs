@@ -89,11 +89,10 @@ fn snowflake_forget_registry() -> bool {
         pg_sys::PreventCommandDuringRecovery(function);
     }
     if let Place::Memory(shared) = lease::place() {
-        let leases = shared.leases();
-        let held = leases.holder.slots.iter().filter(|slot| slot.serial.is_some());
-        let held: Vec<String> = held.map(|slot| slot.shard.to_string()).collect();
-        if !held.is_empty() {
-            messages::holds_leases(shard_list(&held)).raise();
+        let holder = shared.leases().holder;
+        if holder.held() > 0 {
+            let held = holder.slots.iter().filter(|slot| slot.serial.is_some());
+            messages::holds_leases(shard_list(held.map(|slot| slot.shard))).raise();
         }
     }
     lease::forget().unwrap_or_else(|Unusable(error)| worker::unusable(error).raise())

@@ -99,7 +99,7 @@ pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, NoCounter> {
 
 /// The number at which the sequence `relid` is defined to start, which every user may read; `None` if it is not a sequence.
 pub fn start_of(relid: pg_sys::Oid) -> Option<i64> {
-    // SAFETY: as above.
+    // SAFETY: inside the guard. A row of the syscache needs no lock, and is copied before its release.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| Definition::look_up(relid)) }.ok().map(Definition::start)
 }
 

@@ -47,9 +47,9 @@ pub fn write(texts: &[String]) -> Result<(), NotOurs> {
     // SAFETY: takes any number; an ERROR releases it.
     unsafe { pg_sys::LockSharedObject(class, FILE.into(), 0, mode) };
     read()?;
-    let mut end = 0;
-    for block in 0..blocks().max(texts.len() as u32) {
-        if block >= blocks() {
+    let (mut end, existing) = (0, blocks());
+    for block in 0..existing.max(texts.len() as u32) {
+        if block >= existing {
             extend(block);
         }
         let text = texts.get(block as usize).map_or(&[][..], |text| text.as_bytes());

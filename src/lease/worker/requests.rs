@@ -80,20 +80,16 @@ impl<'a> Worker<'a> {
         check_server(server)?;
         // The next claim opens a session, which checks it before it changes anything.
         self.check_registry(registry).inspect_err(|_| self.session = None)?;
-        if self.known.is_none() {
-            // Before an ID is generated: the server would accept another registry after a restart.
-            let known = Known { registry: registry.clone(), ..Known::default() };
-            known::write(&known)?;
-            self.known = Some(known);
-        }
+        let registry = registry.clone();
         let copied = copied(&answers);
         let answers = answers.into_iter().map(|answer| (answer.shard, answer.verdict)).collect();
         let before = self.leases.holder.clone();
         let refused = self.leases.holder.apply(answers, new_nonce());
-        // Before an ID is generated with a serial that a copy of the data directory could have, too. If it cannot be written, nothing is held,
-        // and the claim with the same nonce gets this answer again.
-        let known = self.known.get_or_insert_default();
-        if known.learn(&self.leases.holder.slots)
+        // Before an ID is generated: after a restart, the server would accept another registry, and a copy of the data directory could have
+        // the same serial. If it cannot be written, nothing is held, and the claim with the same nonce gets this answer again.
+        let is_first = self.known.is_none();
+        let known = self.known.get_or_insert_with(|| Known { registry, ..Known::default() });
+        if (known.learn(&self.leases.holder.slots) || is_first)
             && let Err(unusable) = known::write(known)
         {
             self.leases.holder = before;
