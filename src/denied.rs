@@ -44,8 +44,8 @@ pub enum Denied {
     SettingMasked(Setting),
     /// The server was started with an unknown parameter of ours, which may be meant to forbid IDs.
     SettingUnknown,
-    /// A registry of leases is set, but the server was started without it, or without the library in `shared_preload_libraries`.
-    LeasesNotStarted,
+    /// A registry of leases is set, but the server was started without the library in `shared_preload_libraries`.
+    NotPreloaded,
     /// The server does not hold the lease of the shard.
     NoLease {
         /// The shard.

@@ -15,7 +15,7 @@ mod worker;
 
 pub use known::{Unusable, forget};
 pub use problem::shard_list;
-pub use settings::{define as define_settings, is_preloaded, node};
+pub use settings::{define as define_settings, node};
 pub use shared::{Place, is_required, place};
 
 use crate::denied::Denied;
@@ -137,7 +137,7 @@ impl Authority for ThisServer {
 /// Learns the ticks anew.
 #[cold]
 fn look_up(class: Class, layout: &Layout) -> Result<Ticks, Denied> {
-    let shared = shared::get().ok_or(Denied::LeasesNotStarted)?;
+    let shared = shared::get().ok_or(Denied::NotPreloaded)?;
     let tick_us = layout.tick_us();
     if tick_us > length_us() / 2 {
         return Err(Denied::LeaseTooShort { tick_us });

@@ -49,8 +49,7 @@ pub fn report(denied: Denied, function: &str) -> Report {
         Denied::SettingMasked(setting) if setting.is_lost() => messages::value_lost(setting.text()),
         Denied::SettingMasked(setting) => messages::setting_masked(setting.text()),
         Denied::ShardNotAssigned if lease::known().is_some() => with_last_answer(leases::no_shard_assigned()),
-        Denied::LeasesNotStarted | Denied::ShardNotAssigned if lease::is_preloaded() => leases::not_started(),
-        Denied::LeasesNotStarted | Denied::ShardNotAssigned => leases::not_preloaded(),
+        Denied::NotPreloaded | Denied::ShardNotAssigned => leases::not_preloaded(),
         Denied::NoLease { shard, class } => no_lease(shard, class),
         Denied::LeaseTooShort { tick_us } => leases::too_short(duration(lease::length_us()), duration(tick_us)),
     }

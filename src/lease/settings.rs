@@ -1,36 +1,26 @@
 //! The settings of leases.
 
 use super::shared;
-use crate::postgres::report::{Raise, host_name};
+use crate::postgres::report::host_name;
 use crate::settings::{Setting, is_preloading};
-use pg_snowflake_policies::messages::leases as messages;
 use pg_snowflake_policies::registry::{MAX_LEASE_US, MIN_LEASE_US};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 static REGISTRY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static LEASE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static NODE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 
-/// Whether the server was started with the library in `shared_preload_libraries`. Its processes inherit it.
-static PRELOADED: AtomicBool = AtomicBool::new(false);
-
 const MIN_LEASE_MS: i32 = (MIN_LEASE_US / 1000) as i32;
 const MAX_LEASE_MS: i32 = (MAX_LEASE_US / 1000) as i32;
 
 /// Defines the settings. Called once, at library load.
 pub fn define() {
-    PRELOADED.store(is_preloading(), Relaxed);
-    let at_start = |is_fixed| if is_fixed { GucContext::Postmaster } else { GucContext::Sighup };
-    // Leases begin with the postmaster. A reload cannot change the registry of a server that has leases. One that it adds to a server
-    // without stops the IDs of that server.
-    // SAFETY: a C string or null.
-    let is_registry_set = unsafe { is_set(Setting::Registry.text_before_its_definition()) };
-    let has_leases = is_preloading() && is_registry_set;
-    let assign_hook: pg_sys::GucStringAssignHook = (!has_leases).then_some(assign_registry);
+    // Leases begin and end with the postmaster. A server that has a registry, but not the library in it, generates no IDs.
+    let context = || if is_preloading() { GucContext::Postmaster } else { GucContext::Sighup };
+    let assign_hook: pg_sys::GucStringAssignHook = (!is_preloading()).then_some(assign_registry);
     Setting::Registry.define(|name, flags| {
         // SAFETY: the hook is guarded.
         unsafe {
@@ -39,7 +29,7 @@ pub fn define() {
                 c"Sets the database that grants this server leases on its shards.",
                 c"A connection string; an empty string disables leases. Without a lease on a shard, the server generates no IDs for it. pg_snowflake must be in shared_preload_libraries.",
                 &REGISTRY,
-                at_start(has_leases),
+                context(),
                 flags | GucFlags::SUPERUSER_ONLY,
                 None,
                 assign_hook,
@@ -47,7 +37,7 @@ pub fn define() {
             );
         }
     });
-    let is_lease_invalid = Setting::Lease.define(|name, flags| {
+    Setting::Lease.define(|name, flags| {
         GucRegistry::define_int_guc(
             name,
             c"Sets the length of a lease.",
@@ -59,9 +49,6 @@ pub fn define() {
             flags | GucFlags::UNIT_MS,
         );
     });
-    if is_lease_invalid && is_preloading() && registry().is_some() {
-        invalid_lease();
-    }
     // A running server keeps its name: the registry would hand its leases over to another one.
     Setting::Node.define(|name, flags| {
         GucRegistry::define_string_guc(
@@ -69,27 +56,15 @@ pub fn define() {
             c"Sets the name of this server in the registry.",
             c"An empty string means the host name, followed by cluster_name if that is set.",
             &NODE,
-            at_start(is_preloading()),
+            context(),
             flags,
         );
     });
 }
 
-/// The configuration has a value that the server has just rejected with a warning. It would use the default instead; for a setting
-/// of its own, it would not start.
-#[track_caller]
-fn invalid_lease() -> ! {
-    messages::invalid_length(MIN_LEASE_MS, MAX_LEASE_MS).raise()
-}
-
 /// `pg_snowflake.registry`; `None` if it is empty. Blanks are a connection string that consists of defaults, as in `primary_conninfo`.
 pub fn registry() -> Option<CString> {
     REGISTRY.get().filter(|conninfo| !conninfo.is_empty())
-}
-
-/// Whether the server was started with the library in `shared_preload_libraries`.
-pub fn is_preloaded() -> bool {
-    PRELOADED.load(Relaxed)
 }
 
 /// `pg_snowflake.lease`
@@ -118,17 +93,8 @@ fn configured_node() -> String {
     }
 }
 
-/// Whether a text is neither null nor empty.
-///
-/// # Safety
-/// `value` is a C string or null.
-unsafe fn is_set(value: *const c_char) -> bool {
-    // SAFETY: promised by the caller.
-    !value.is_null() && !unsafe { CStr::from_ptr(value) }.is_empty()
-}
-
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_registry(value: *const c_char, _extra: *mut c_void) {
     // SAFETY: the server passes a C string or null.
-    shared::set_missing(unsafe { is_set(value) });
+    shared::set_missing(!value.is_null() && !unsafe { CStr::from_ptr(value) }.is_empty());
 }

@@ -18,7 +18,6 @@ use pgrx::prelude::*;
 fn snowflake_lease_mode() -> &'static str {
     match lease::place() {
         Place::Memory(_) => "on",
-        Place::Missing if lease::is_preloaded() => "pending_restart",
         Place::Missing => "not_preloaded",
         Place::NotNeeded => "off",
     }
@@ -37,7 +36,7 @@ fn snowflake_lease_status() -> SetOfIterator<'static, NullableResultRow<9>> {
     let leases = match lease::place() {
         Place::Memory(shared) => shared.leases(),
         Place::Missing => {
-            let error = error::denied(Denied::LeasesNotStarted, "").message;
+            let error = error::denied(Denied::NotPreloaded, "").message;
             Leases { error, ..Leases::default() }
         }
         Place::NotNeeded => return SetOfIterator::empty(),

@@ -9,7 +9,7 @@
 
 use crate::postgres::report::quoted;
 use pgrx::{GucFlags, pg_sys};
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
@@ -80,9 +80,8 @@ impl Setting {
     }
 
     /// Defines the setting by calling `define` with its name and the flags that it needs besides its own, and records whether this
-    /// session masks the server's value. Every setting of the extension is defined by this function. Returns whether the server had
-    /// stored a value and has dropped it.
-    pub fn define(self, define: impl FnOnce(&'static CStr, GucFlags)) -> bool {
+    /// session masks the server's value. Every setting of the extension is defined by this function.
+    pub fn define(self, define: impl FnOnce(&'static CStr, GucFlags)) {
         let source = self.reset_source();
         define(self.name(), GucFlags::from_bits_retain(GUC_ALLOW_IN_PARALLEL));
         if let Some(variable) = variable(self.name()) {
@@ -97,7 +96,6 @@ impl Setting {
             MASKED.fetch_or(self.bit(), Relaxed);
             LOST.fetch_or(self.bit(), Relaxed);
         }
-        is_dropped
     }
 
     /// Whether this session masks the server's value.
@@ -105,8 +103,7 @@ impl Setting {
         MASKED.load(Relaxed) & self.bit() != 0
     }
 
-    /// Whether the setting can forbid IDs. The server accepts any value of it, or refuses to start, so a value is dropped only for lack
-    /// of memory.
+    /// Whether the setting can forbid IDs. The server accepts any value of it, so a value is dropped only for lack of memory.
     fn forbids_ids(self) -> bool {
         matches!(self, Setting::OwnedShards | Setting::AllowedHosts | Setting::Registry)
     }
@@ -135,12 +132,6 @@ impl Setting {
     pub fn source(self) -> pg_sys::GucSource::Type {
         // SAFETY: a variable of the server, which lives as long as the backend.
         variable(self.name()).map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
-    }
-
-    /// What the configuration has for a setting that is yet to be defined: a C string, or null.
-    pub fn text_before_its_definition(self) -> *const c_char {
-        // SAFETY: a plain function of the server.
-        unsafe { pg_sys::GetConfigOption(self.name().as_ptr(), true, false) }
     }
 
     /// The source of the value that the session began with.

@@ -115,7 +115,7 @@ fn a_registry_that_is_set_by_a_reload_needs_a_restart() {
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     assert_eq!(printed(&mut exporter, mode), "0|0");
     cluster.psql(SUPERUSER, "ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere'; SELECT pg_reload_conf()");
-    let is_known = "SELECT current_setting('pg_snowflake.registry') <> ''";
+    let is_known = "SELECT pending_restart FROM pg_settings WHERE name = 'pg_snowflake.registry'";
     wait_for(&mut cluster.connect(), is_known, "the reload is known");
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     assert_eq!(printed(&mut exporter, mode), "0|1");

@@ -1,6 +1,6 @@
 //! Servers without a registry, and servers that cannot use theirs.
 
-use super::{GENERATE, NO_LEASE, SHORT, holder, set, start};
+use super::{GENERATE, NO_LEASE, set, start};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::sequence::take_one;
@@ -85,28 +85,16 @@ fn a_registry_stops_all_ids_until_the_library_is_preloaded_also_if_the_database_
     assert_eq!(printed(&mut client, MODE), "not_preloaded");
 }
 
-/// A session that began before the reload knows, too, as does one of an ordinary role.
+/// What a manager of failovers does: it reloads all members at once, and asks `pg_settings` which of them to restart.
 #[test]
-fn a_registry_that_is_set_by_a_reload_stops_all_ids_until_a_restart() {
-    let (mut server, mut client) = start(preloaded());
-    run(&mut client, "CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer");
+fn a_registry_that_a_reload_sets_or_unsets_is_used_or_left_at_the_next_start_of_which_pg_settings_warns() {
+    let (mut server, mut client) = start(preloaded().setting("pg_snowflake.shard_id", "5"));
+    let pending = "SELECT pending_restart FROM pg_settings WHERE name = 'pg_snowflake.registry'";
+    set(&server, "registry", "host=/nowhere");
+    wait_for(&mut client, pending, "the reload is known");
+    assert_eq!(printed(&mut client, MODE), "off");
     take_one(&mut client, GENERATE);
-    let not_restarted =
-        Refusal { sqlstate: "55000", message: "pg_snowflake.registry was set after the server started", hint: "Restart the server." };
-    for (value, mode) in [("host=/nowhere", "pending_restart"), ("", "off"), ("host=/nowhere", "pending_restart")] {
-        set(&server, "registry", value);
-        let is_known = format!("SELECT snowflake_lease_mode() = '{mode}'");
-        for client in [&mut client, &mut server.connect_to("writer", SUPERUSER)] {
-            wait_for(client, &is_known, mode);
-            if value.is_empty() {
-                take_one(client, GENERATE);
-            } else {
-                assert_refused(client, GENERATE, not_restarted);
-            }
-        }
-    }
-    let status = "SELECT registry_error FROM snowflake_lease_status()";
-    assert!(printed(&mut client, status).contains(not_restarted.message));
+    take_one(&mut server.connect(), GENERATE);
 
     server.stop(Shutdown::Fast);
     server.start();
@@ -114,24 +102,17 @@ fn a_registry_that_is_set_by_a_reload_stops_all_ids_until_a_restart() {
     let mut client = server.connect();
     assert_eq!(printed(&mut client, MODE), "on");
     assert_refused(&mut client, GENERATE, NO_LEASE);
-}
-
-/// Leases last until the restart, of which `pg_settings` warns.
-#[test]
-fn a_registry_that_is_unset_by_a_reload_is_in_use_until_a_restart() {
-    let (_registry, server, mut client) = holder(SHORT);
     set(&server, "registry", "");
-    let is_pending = "SELECT pending_restart FROM pg_settings WHERE name = 'pg_snowflake.registry'";
-    wait_for(&mut client, is_pending, "the reload is known");
+    wait_for(&mut client, pending, "the reload is known");
     assert_eq!(printed(&mut client, MODE), "on");
-    first_id(&mut client, GENERATE);
+    assert_refused(&mut server.connect(), GENERATE, NO_LEASE);
 }
 
 #[test]
 fn a_session_does_not_set_the_registry() {
-    let registry = Registry::start();
-    for (builder, message) in [(preloaded(), "cannot be changed now"), (registry.node("db-1"), "without restarting")] {
+    for (builder, message) in [(Cluster::builder(), "cannot be changed now"), (preloaded(), "without restarting")] {
         let (_server, mut client) = start(builder);
+        run(&mut client, "LOAD 'pg_snowflake'");
         let denied = Refusal { sqlstate: "55P02", message, hint: "" };
         assert_refused(&mut client, "SET pg_snowflake.registry = 'host=/nowhere'", denied);
     }

@@ -22,9 +22,6 @@ messages! {
             detail "It is {step} behind its reading at the last ID of this session, which generates no IDs below that reading. The lease \
                     of shard {shard} ends before."
             hint "If the clock is wrong, correct it; no other action is needed. If it is right, reconnect.";
-        not_started() "55000" "cannot generate IDs because pg_snowflake.registry was set after the server started"
-            detail "Each shard needs a lease. Leases begin when the server starts."
-            hint "Restart the server. If it is to have no leases, remove pg_snowflake.registry and reload.";
         not_preloaded() "55000" "cannot generate IDs because pg_snowflake is not in shared_preload_libraries"
             detail "pg_snowflake.registry is set, so each shard needs a lease. Leases need the library from the start of the server."
             hint "Add pg_snowflake to shared_preload_libraries, and restart the server.";
@@ -52,9 +49,6 @@ messages! {
                   {query}";
     }
     others {
-        invalid_length(shortest, longest) "22023" "invalid value for parameter \"pg_snowflake.lease\""
-            detail "A lease lasts {shortest} to {longest} ms."
-            hint "Correct it in the server's configuration, such as pg_snowflake.lease = '10s'.";
         holds_leases(shards) "55000" "cannot forget the registry while this server holds leases"
             detail "It holds the lease of {shards}."
             hint "Set pg_snowflake.registry to the other registry, and restart the server first.";
