@@ -1,9 +1,9 @@
 //! What a session keeps of the sequences that it has used, when it opens them again, and when it reads the clock.
 
 use pg_snowflake_harness::ask::{database_with_sequence, printed, run, server, server_with_sequence};
-use pg_snowflake_harness::id::split;
+use pg_snowflake_harness::id::{is_increasing, split};
 use pg_snowflake_harness::process::{backend_pid, private_memory_kb};
-use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::sequence::{counter_in_an_hour, take, take_one};
 use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
 use std::thread::scope;
@@ -111,4 +111,39 @@ fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
         let next = taken.join().unwrap();
         assert!(split(next).unix_ms >= split(last).unix_ms, "{next} after {last}");
     });
+}
+
+/// As `setval()` of a person, and replication of sequences, do it. An hour ahead, the clock hides no repetition.
+#[test]
+fn a_sequence_that_is_set_back_goes_on_above_the_ids_of_every_session() {
+    let (cluster, mut client) = server_with_sequence();
+    run(&mut client, "CREATE SEQUENCE cached CACHE 64; CREATE UNLOGGED SEQUENCE unlogged; SET pg_snowflake.max_lead = '2h'");
+    let calls = ["snowflake_nextval('S', 5)", "snowflake_nextvals('S', 9, 5)", "snowflake_nextval_homed('S', 5, 8, 1)"];
+    for (sequence, call) in ["s", "cached"].into_iter().flat_map(|sequence| calls.map(|call| (sequence, call.replace('S', sequence)))) {
+        let mut sessions = [cluster.connect(), cluster.connect(), cluster.connect()];
+        run(&mut client, &format!("ALTER SEQUENCE {sequence} RESTART {}", counter_in_an_hour()));
+        let mut issued: Vec<i64> = Vec::new();
+        for round in 0..3 {
+            for session in &mut sessions {
+                run(session, "SET pg_snowflake.max_lead = '2h'");
+                issued.extend(take(session, &format!("SELECT {call} FROM generate_series(1, 50)")));
+            }
+            run(&mut client, &format!("SELECT setval('{sequence}', {}, {})", 1 + round, round % 2 == 0));
+            let error = format!("SELECT error FROM snowflake_sequence_status('{sequence}')");
+            assert!(printed(&mut client, &error).contains("was set back from"), "{call}");
+        }
+        let lowest = issued[0];
+        issued.sort_unstable();
+        assert_eq!(issued[0], lowest, "{call}");
+        assert!(is_increasing(&issued), "{call}: an ID was repeated");
+    }
+    assert_eq!(cluster.log().matches("was set back from").count(), 2 * 3 * 2);
+
+    // A reset, and what is not logged, leave no trace.
+    for (reset, sequence) in [("ALTER SEQUENCE s RESTART", "s"), ("SELECT setval('unlogged', 1)", "unlogged")] {
+        run(&mut client, &format!("SELECT setval('{sequence}', {})", counter_in_an_hour()));
+        take_one(&mut client, &format!("SELECT snowflake_nextval('{sequence}', 5)"));
+        run(&mut client, reset);
+        assert_eq!(printed(&mut client, &format!("SELECT error, lead FROM snowflake_sequence_status('{sequence}')")), "|00:00:00");
+    }
 }

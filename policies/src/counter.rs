@@ -36,6 +36,18 @@ pub struct State {
     pub is_called: bool,
 }
 
+impl State {
+    /// The state after the counter has been issued.
+    pub const fn after(last_issued: i64) -> State {
+        State { last_value: last_issued, is_called: true }
+    }
+
+    /// The last counter issued.
+    pub const fn last_issued(self) -> i64 {
+        self.last_value.saturating_sub(!self.is_called as i64)
+    }
+}
+
 /// How far a counter may run ahead of the clock, and how long a call may wait for the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -162,6 +174,12 @@ impl Coverage {
     #[inline]
     pub fn log_cnt(self, run: Run) -> i64 {
         (self.last - run.last).min(SEQ_LOG_VALS)
+    }
+
+    /// How many of the covered counters are left after the run; at most `u32::MAX`.
+    #[inline]
+    pub fn left(self, run: Run) -> u32 {
+        u32::try_from(self.last - run.last).unwrap_or(u32::MAX)
     }
 }
 

@@ -95,7 +95,7 @@ fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> (Option<i
 pub fn last_id_us(sequence: pg_sys::Oid, layout: Layout) -> Option<i64> {
     let data = data_of(sequence)?.ok()?;
     let now_us = sequence::read_clock().reading_us;
-    Headroom::of(data.state?, data.definition.max_value, layout, now_us).last_us
+    Headroom::of(data.next_state()?, data.definition.max_value, layout, now_us).last_us
 }
 
 /// What a sequence holds; `None` if its lock is not available at once: one open transaction must not block the whole view.

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
+use crate::postgres::report::{quoted, relation_name};
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use crate::postgres::timestamp::{interval, timestamptz};
 use crate::sequence::{self, NoCounter, SequenceData};
@@ -12,6 +13,7 @@ use pg_snowflake_policies::clock::{Guard, Now, Steps};
 use pg_snowflake_policies::counter::{self, Decision, Reading, Request};
 use pg_snowflake_policies::headroom::Headroom;
 use pg_snowflake_policies::lease::Ticks;
+use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
 
 /// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression interval,
@@ -80,13 +82,18 @@ impl Status {
 /// The current state of the sequence `relid`, from the data read from it.
 pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status {
     let now = sequence::read_clock();
-    let headroom = data.state.map(|state| Headroom::of(state, data.definition.max_value, layout, now.reading_us));
+    let headroom = data.next_state().map(|state| Headroom::of(state, data.definition.max_value, layout, now.reading_us));
     Status {
         last_id_at: headroom.and_then(|headroom| headroom.last_us).map(timestamptz),
         lead: headroom.map(|headroom| interval(headroom.lead_us)),
         ids_left: headroom.map(|headroom| headroom.ids_left.into()),
-        error: nextval_error(data, layout, now).map(|error| summary(error, relid)),
+        error: nextval_error(data, layout, now).map(|error| summary(error, relid)).or_else(|| set_back(data, relid)),
     }
+}
+
+fn set_back(data: &SequenceData, relid: pg_sys::Oid) -> Option<String> {
+    let (from, to) = (data.set_back_from?, data.state?.last_value);
+    Some(messages::set_back(quoted(&relation_name(relid)), from, to).summary())
 }
 
 /// The error that a call for an ID would raise. It is the same decision from the same numbers, but ignores what
@@ -101,7 +108,7 @@ fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error>
     let max_value = data.definition.max_value;
     let reading = Reading::new(Packed::new(layout), settings::policy(), now);
     let request = Request { reading: &reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL };
-    match counter::advance(data.state?, max_value, 1, request) {
+    match counter::advance(data.next_state()?, max_value, 1, request) {
         Decision::Refuse(refusal) => Some(NoCounter::Refused { refusal, layout, shard: 0 }.into()),
         Decision::Issue(_) | Decision::Wait { .. } => None,
     }

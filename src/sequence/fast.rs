@@ -155,16 +155,17 @@ impl LockedRecentPage {
     #[inline(always)]
     fn write(self, run: Option<Run>, class: Class, reading: &Reading, authority: impl Authority) -> Option<Run> {
         let LockedRecentPage { page, locator, definition } = self;
-        let written = run.filter(|&run| authority.confirm(class, reading.layout(), run));
+        let confirmed = run.filter(|&run| authority.confirm(class, reading.layout(), run));
         // SAFETY: the page is locked until release().
         unsafe {
-            if let Some(run) = written {
-                // Checks are kept only for a sequence that every transaction logs.
-                write_seq_tuple(page, run, definition.max_value, **reading.layout(), Some(locator));
+            // Checks are kept only for a sequence that every transaction logs.
+            let write = |run: &Run| write_seq_tuple(page, *run, definition.max_value, **reading.layout(), Some(locator));
+            let written = confirmed.filter(write);
+            if written.is_some() {
                 backend_clock::note_issued(reading.now());
             }
             page.release();
+            written
         }
-        written
     }
 }

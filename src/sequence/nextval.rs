@@ -35,18 +35,23 @@
 //!   out.
 //! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or
 //!   RESTART.
+//! - A sequence that was set back goes on after the last counter that was issued ([`LockedPage::set_back_from`]).
 //! - How far the WAL record reaches is stored on the page (see `page.rs`), not taken from `log_cnt`. The page
 //!   is marked dirty before the redo pointer is read.
 
 use super::interface::{Authority, Failure, NoCounter};
+#[allow(unused_imports, reason = "for the documentation")]
+use super::page::LockedPage;
 use super::page::{read_seq_tuple, write_seq_tuple};
 use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, forget_dropped_sequences, with_entry};
 use super::sequence_data::{Definition, has_privilege};
 use super::{backend_clock, invalidation, sys};
+use crate::postgres::report::{Raise, quoted, relation_name};
 use pg_snowflake_ids::layout::{Layout, Packed};
-use pg_snowflake_policies::counter::{self, Decision, Reading, Run};
+use pg_snowflake_policies::counter::{self, Decision, Reading, Run, State};
 use pg_snowflake_policies::homed::{self, Class, Homed};
-use pgrx::pg_sys;
+use pg_snowflake_policies::messages::sequence as messages;
+use pgrx::{PgLogLevel, pg_sys};
 use std::ffi::{c_char, c_int};
 
 /// Returns the next ID of the sequence `relid`. Waits for the clock if the ID would be too far ahead of it and the authority's policy
@@ -103,7 +108,7 @@ fn next_wanted<A: Authority, T>(
             // nothing that an ERROR could leak.
             let outcome = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval_internal(elm, wanted, layout, class, authority)) };
             match outcome {
-                Ok(Outcome::Issued { run, shard }) => Ok(Ok(issue(elm, run, shard))),
+                Ok(Outcome::Issued { run, shard, set_back }) => Ok(Ok((issue(elm, run, shard), set_back))),
                 Ok(Outcome::Wait { us }) => Ok(Err(us)),
                 Err(failure) => {
                     // After an error, such as a lost privilege or an altered sequence, a later call must not
@@ -117,7 +122,12 @@ fn next_wanted<A: Authority, T>(
         let issued = unsafe { with_entry(relid, attempt) };
         backend_clock::report_step();
         match issued? {
-            Ok(issued) => return Ok(issued),
+            Ok((issued, set_back)) => {
+                if let Some(SetBack { from, to }) = set_back {
+                    messages::set_back(quoted(&relation_name(relid)), from, to).log(PgLogLevel::LOG);
+                }
+                return Ok(issued);
+            }
             Err(us) => backend_clock::wait(us),
         }
     }
@@ -135,6 +145,15 @@ enum Wanted<'a> {
     Homed(&'a Homed<'a>),
 }
 
+/// A sequence was set below counters that were issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SetBack {
+    /// The last of them. The next one follows it.
+    from: i64,
+    /// What the sequence was set to.
+    to: i64,
+}
+
 /// The result of a call that raises no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -144,6 +163,8 @@ enum Outcome {
         run: Run,
         /// The shard number of a homed ID; otherwise the first one of the class.
         shard: u32,
+        /// That somebody had set the sequence back.
+        set_back: Option<SetBack>,
     },
     /// The clock must catch up first; nothing was fetched.
     Wait {
@@ -209,7 +230,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
             && let Some(counter) = elm.next_cached(&reading, class, ticks, authority)
         {
             let run = Run { first: counter, last: counter };
-            return Ok(Outcome::Issued { run, shard: class.first });
+            return Ok(Outcome::Issued { run, shard: class.first, set_back: None });
         }
         elm.cached = None;
 
@@ -219,26 +240,28 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         let locator = sys::relation_locator(seqrel);
         elm.recent_page = RecentPage { catalog_version, visits_left: RECENT_PAGE_VISITS, locator, buffer: locked.buffer, definition };
         let max_value = definition.max_value;
+        let to = locked.state();
+        let set_back = locked.set_back_from(sys::storage_numbers(locator)).map(|from| SetBack { from, to: to.last_value });
+        let state = set_back.map_or(to, |set_back| State::after(set_back.from));
         let advance = |count| {
-            let decision = counter::advance(locked.state(), max_value, count, request);
+            let decision = counter::advance(state, max_value, count, request);
             decision.map(|run| (run, class.first))
         };
         let decision = match wanted {
             Wanted::One => advance(definition.cache),
             Wanted::Run(count) => advance(count),
             Wanted::Homed(homed) => {
-                let decision = homed::advance(locked.state(), max_value, request, homed);
+                let decision = homed::advance(state, max_value, request, homed);
                 decision.map(|found| (found.run(), found.shard))
             }
         };
         if let Decision::Issue((run, _)) = decision {
-            if !authority.confirm(class, &layout, run) {
+            let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(locator);
+            if !authority.confirm(class, &layout, run) || !write_seq_tuple(locked, run, max_value, *layout, wal_locator) {
                 locked.release();
                 // The lease has changed; the next attempt learns of it.
                 return Ok(Outcome::Wait { us: 0 });
             }
-            let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(locator);
-            write_seq_tuple(locked, run, max_value, *layout, wal_locator);
             backend_clock::note_issued(now);
         }
         locked.release();
@@ -248,11 +271,11 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
             Decision::Refuse(refusal) => Err(NoCounter::Refused { refusal, layout: *layout, shard: class.first }.into()),
             Decision::Issue((run, shard)) if wanted == Wanted::One => {
                 let first = elm.save_in_cache(run, &layout);
-                Ok(Outcome::Issued { run: Run { first, last: first }, shard })
+                Ok(Outcome::Issued { run: Run { first, last: first }, shard, set_back })
             }
             Decision::Issue((run, shard)) => {
                 elm.highest_fetched = Some((layout.bits(), run.last));
-                Ok(Outcome::Issued { run, shard })
+                Ok(Outcome::Issued { run, shard, set_back })
             }
         }
     }

@@ -38,8 +38,17 @@ impl LockedPage {
         unsafe { (*self.data).state() }
     }
 
+    /// [`set_back_from`]
+    ///
+    /// # Safety
+    /// The page is still locked.
+    pub unsafe fn set_back_from(self, storage: Storage) -> Option<i64> {
+        // SAFETY: as the caller promises.
+        unsafe { set_back_from(self.page, storage) }
+    }
+
     fn coverage_record(self) -> *mut CoverageRecord {
-        self.page.wrapping_add(CoverageRecord::OFFSET).cast()
+        coverage_record(self.page)
     }
 
     /// The last counter covered by a record of ours that replay would find.
@@ -79,7 +88,7 @@ impl LockedPage {
 }
 
 /// The storage of a sequence, `RelFileLocator` as numbers: tablespace, database, file.
-type Storage = [u32; 3];
+pub type Storage = [u32; 3];
 
 /// The record that covers a sequence, as remembered on its page: at the start of the page's free space, after
 /// the one line pointer. Core neither reads nor moves these bytes, and they are zero on a page that core
@@ -98,13 +107,17 @@ struct CoverageRecord {
     lsn: pg_sys::XLogRecPtr,
     /// The storage that the record names.
     storage: Storage,
-    /// Explicit padding: implicit padding would be written to disk uninitialized.
-    unused: u32,
+    /// How many of the covered counters are left, at most. It is up to date where the record belongs to the page.
+    left: u32,
 }
 
 impl CoverageRecord {
     /// The offset on the page: the header and one line pointer, MAXALIGNed.
     const OFFSET: usize = 32;
+}
+
+fn coverage_record(page: pg_sys::Page) -> *mut CoverageRecord {
+    page.wrapping_add(CoverageRecord::OFFSET).cast()
 }
 
 const _: () = assert!(offset_of!(pg_sys::PageHeaderData, pd_linp) + size_of::<pg_sys::ItemIdData>() <= CoverageRecord::OFFSET);
@@ -164,8 +177,24 @@ pub unsafe fn check_magic(buffer: pg_sys::Buffer) -> Result<pg_sys::Page, NoCoun
 /// The page is locked, and a sequence's.
 pub unsafe fn marked_counter(page: pg_sys::Page) -> Option<i64> {
     // SAFETY: as the caller promises; the record is within the page.
-    let record = unsafe { *page.wrapping_add(CoverageRecord::OFFSET).cast::<CoverageRecord>() };
+    let record = unsafe { *coverage_record(page) };
     (record.lsn != 0).then_some(record.last_value)
+}
+
+/// The last counter that was issued, if somebody has set the sequence below it since: `setval()`, or a tool of replication. Core has logged
+/// the page then, with `log_cnt` 0, and has left our record in place.
+///
+/// # Safety
+/// The page is locked, and a sequence's.
+pub unsafe fn set_back_from(page: pg_sys::Page, storage: Storage) -> Option<i64> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let record = *coverage_record(page);
+        let data = sys::GETSTRUCT::<FormData_pg_sequence_data>(sys::first_tuple(page).0);
+        let is_set = record.storage == storage && record.lsn != sys::PageGetLSN(page) && (*data).log_cnt == 0;
+        let issued = record.last_value.saturating_sub(i64::from(record.left));
+        (is_set && (*data).state().last_issued() < issued).then_some(issued)
+    }
 }
 
 /// Clears an xmax that SELECT FOR UPDATE could leave in the tuple in old releases, and that would lead to clog
@@ -186,10 +215,19 @@ unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {
 /// Logs how far the counter may advance, if a record is due, and then writes where it is after the run.
 /// `wal_locator` is the storage that the record names; `None` if the sequence is not logged.
 ///
+/// Returns whether it has written: not if the run is below what [`set_back_from`] returns.
+///
 /// # Safety
 /// The page is still locked.
 #[inline(always)]
-pub unsafe fn write_seq_tuple(locked: LockedPage, run: Run, max_value: i64, layout: Layout, wal_locator: Option<sys::RelFileLocator>) {
+#[must_use]
+pub unsafe fn write_seq_tuple(
+    locked: LockedPage,
+    run: Run,
+    max_value: i64,
+    layout: Layout,
+    wal_locator: Option<sys::RelFileLocator>,
+) -> bool {
     // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(), which
     // PANICs by itself.
     unsafe {
@@ -200,7 +238,7 @@ pub unsafe fn write_seq_tuple(locked: LockedPage, run: Run, max_value: i64, layo
             // Core sets log_cnt here too, but no record would cover it once the sequence is logged (SET LOGGED,
             // or commit under wal_level minimal).
             locked.set_tuple(run.last, 0);
-            return;
+            return true;
         };
         let storage = sys::storage_numbers(locator);
         let coverage = counter::cover(run, locked.covered(storage), max_value, layout);
@@ -209,6 +247,9 @@ pub unsafe fn write_seq_tuple(locked: LockedPage, run: Run, max_value: i64, layo
         // standby. Assigning one may fail, so it comes before the critical section; the abort then releases the
         // page, which has not changed.
         if coverage.is_new {
+            if locked.set_back_from(storage).is_some_and(|generated| run.first <= generated) {
+                return false;
+            }
             sys::GetTopTransactionId();
         }
 
@@ -219,10 +260,12 @@ pub unsafe fn write_seq_tuple(locked: LockedPage, run: Run, max_value: i64, layo
             locked.set_tuple(coverage.last, 0);
             let lsn = log_seq_tuple(locator, locked);
             sys::PageSetLSN(locked.page, lsn);
-            *locked.coverage_record() = CoverageRecord { last_value: coverage.last, lsn, storage, unused: 0 };
+            *locked.coverage_record() = CoverageRecord { last_value: coverage.last, lsn, storage, left: 0 };
         }
         locked.set_tuple(run.last, log_cnt);
+        (*locked.coverage_record()).left = coverage.left(run);
         sys::END_CRIT_SECTION();
+        true
     }
 }
 

@@ -8,7 +8,7 @@
 //! read.
 
 use super::interface::NoCounter;
-use super::page::{check_magic, marked_counter};
+use super::page::{check_magic, marked_counter, set_back_from};
 use super::sys::{self, FormData_pg_sequence};
 use pg_snowflake_policies::counter::{State, group_of_range};
 use pgrx::pg_sys;
@@ -87,8 +87,17 @@ pub struct SequenceData {
     pub state: Option<State>,
     /// A counter up to which the sequence has generated IDs, if its page still shows one.
     pub marked: Option<i64>,
+    /// The counter above which the sequence goes on, because it was set back.
+    pub set_back_from: Option<i64>,
     /// Whether the sequence survives a crash and reaches a standby: it is neither unlogged nor temporary.
     pub is_logged: bool,
+}
+
+impl SequenceData {
+    /// The state from which the next ID goes on.
+    pub fn next_state(&self) -> Option<State> {
+        self.set_back_from.map(State::after).or(self.state)
+    }
 }
 
 /// Reads the definition and the state of the sequence `relid`, if the current user may, without fetching from it, and releases the lock.
@@ -134,12 +143,12 @@ unsafe fn read_open_sequence(relation: pg_sys::Relation) -> Result<SequenceData,
         let is_of_another_session = class.relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char && !(*relation).rd_islocaltemp;
         let is_readable = !is_of_another_session && (is_logged || !sys::RecoveryInProgress());
         let page = if is_readable { Some(read_page(relation)?) } else { None };
-        let (state, marked) = page.map_or((None, None), |(state, marked)| (Some(state), marked));
-        Ok(SequenceData { definition, state, marked, is_logged })
+        let (state, marked, set_back_from) = page.unwrap_or_default();
+        Ok(SequenceData { definition, state, marked, set_back_from, is_logged })
     }
 }
 
-unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, Option<i64>), NoCounter> {
+unsafe fn read_page(relation: pg_sys::Relation) -> Result<(Option<State>, Option<i64>, Option<i64>), NoCounter> {
     // SAFETY: the relation is open and a sequence; the buffer is pinned and locked until UnlockReleaseBuffer().
     unsafe {
         let buffer = sys::ReadBuffer(relation, 0);
@@ -147,7 +156,7 @@ unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, Option<i64>), 
         let data = check_magic(buffer).map(|page| {
             let (tuple, _) = sys::first_tuple(page);
             let state = (*sys::GETSTRUCT::<sys::FormData_pg_sequence_data>(tuple)).state();
-            (state, marked_counter(page))
+            (Some(state), marked_counter(page), set_back_from(page, sys::storage_numbers(sys::relation_locator(relation))))
         });
         sys::UnlockReleaseBuffer(buffer);
         data

@@ -71,6 +71,9 @@ messages! {
             hint "Pass the hash ranges of the shards on this server, not single hashes.";
         replaced_default(detail) "00000" "column default was replaced"
             detail "{detail}";
+        set_back(sequence, from, to) "00000" "sequence {sequence} was set back from {from} to {to}"
+            detail "{from} is the counter of the last ID, after which IDs go on."
+            hint "Do not set a sequence that generates IDs, by setval() or by replication.";
         clock_stepped_back(by) "00000" "pg_snowflake: the clock stepped back by {by}"
             detail "IDs stay unique: this session generates none below its reading at its last ID.";
         clock_jumped_forward(by) "00000" "pg_snowflake: the clock jumped forward by {by}"
