@@ -163,6 +163,24 @@ fn replace(episode: &mut Episode, copy_of: fn(&mut Episode, &Cluster) -> Cluster
     rivalry.end([holder])
 }
 
+/// The primary pauses, its standby is promoted meanwhile, and both are written to once the primary goes on, as its manager has not noticed
+/// yet.
+pub fn paused_primary(episode: &mut Episode) -> Tally {
+    let mut rivalry = Rivalry::new(episode);
+    let mut holder = rivalry.build(identity);
+    for _ in 0..rivalry.episode.rounds {
+        holder.wait();
+        let standby = holder.cluster.standby();
+        let paused = holder.cluster.freeze();
+        standby.promote();
+        let standby = rivalry.enter(standby);
+        while_paused(paused, &standby);
+        rivalry.episode.sleep_ms(SIDE_BY_SIDE_MS);
+        rivalry.leave(std::mem::replace(&mut holder, standby));
+    }
+    rivalry.end([holder])
+}
+
 /// All processes of the holder stop for longer than its lease, then go on.
 pub fn pause(episode: &mut Episode) -> Tally {
     alternate(episode, identity, |rivalry, holder, other| {

@@ -76,6 +76,7 @@ pub const FAULTS: &[Fault] = &[
     fault("lease-backup", [50, 2, 5], leases::base_backup, "base backup started beside its source"),
     fault("lease-disk", [50, 2, 5], leases::disk_copy, "copy of the disk of a running server, started beside it"),
     fault("lease-promotion", [50, 2, 5], leases::promotion, "standby promoted, old primary alive"),
+    fault("lease-paused-primary", [50, 4, 5], leases::paused_primary, "primary paused, standby promoted, primary awake, both written to"),
     fault("lease-pause", [50, 4, 10], leases::pause, "all processes of the holder paused for longer than its lease"),
     fault("lease-processes", [50, 4, 10], leases::pause_processes,
         "lease worker or single sessions of the holder paused for longer than its lease"),

@@ -45,6 +45,7 @@ short_forms! {
     a_base_backup_beside_its_source_repeats_no_id: "lease-backup";
     a_copied_disk_beside_its_source_repeats_no_id: "lease-disk";
     an_old_primary_beside_the_promoted_standby_repeats_no_id: "lease-promotion";
+    a_primary_that_wakes_up_beside_its_promoted_standby_repeats_no_id: "lease-paused-primary";
     a_server_that_was_paused_for_longer_than_its_lease_repeats_no_id: "lease-pause";
     sessions_and_workers_that_were_paused_for_longer_than_the_lease_repeat_no_id: "lease-processes";
     servers_with_clocks_an_hour_apart_repeat_no_id: "lease-clocks";
