@@ -35,8 +35,11 @@ fn without_a_registry_there_is_no_worker_and_no_shared_memory() {
 #[test]
 fn a_registry_of_blanks_is_a_connection_string() {
     let builder = preloaded().setting("pg_snowflake.registry", " ");
-    let (_server, mut client) = start(builder.setting("pg_snowflake.shard_id", "5"));
+    let (server, mut client) = start(builder);
     assert_eq!(printed(&mut client, MODE), "on");
+    assert_refused(&mut client, "SELECT snowflake_nextval('s')", NOT_ASSIGNED);
+    set(&server, "shard_id", "5");
+    wait_for(&mut client, "SELECT current_setting('pg_snowflake.shard_id') = '5'", "the reload is known");
     assert_refused(&mut client, GENERATE, NO_LEASE);
 }
 
@@ -50,6 +53,10 @@ fn with_a_registry_there_is_one_worker_and_shared_memory() {
     let standby = server.standby();
     assert_eq!(printed(&mut standby.connect(), MODE), "on");
 }
+
+/// The error of a server whose registry is to say which shard it has, and has not answered.
+const NOT_ASSIGNED: Refusal =
+    Refusal { sqlstate: "55000", message: "registry has not assigned a shard to this server", hint: "Try again in a moment." };
 
 /// The error of a server that has a registry, and cannot have a lease.
 const NOT_PRELOADED: Refusal =
@@ -79,7 +86,7 @@ fn a_registry_stops_all_ids_until_the_library_is_preloaded_also_if_the_database_
         }
         run(&mut server.connect(), &format!("ALTER {target} RESET pg_snowflake.registry"));
     }
-    for generate in [GENERATE, "SELECT snowflake_nextvals('s', 5, 1)"] {
+    for generate in [GENERATE, "SELECT snowflake_nextvals('s', 5, 1)", "SELECT snowflake_nextval('s')"] {
         assert_refused(&mut server.connect_to("writer", "postgres"), generate, NOT_PRELOADED);
     }
     assert_eq!(printed(&mut client, MODE), "not_preloaded");
