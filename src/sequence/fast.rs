@@ -155,15 +155,18 @@ impl LockedRecentPage {
     #[inline(always)]
     fn write(self, run: Option<Run>, class: Class, reading: &Reading, authority: impl Authority) -> Option<Run> {
         let LockedRecentPage { page, locator, definition } = self;
-        let confirmed = run.filter(|&run| authority.confirm(class, reading.layout(), run));
-        // SAFETY: the page is locked until release().
+        // SAFETY: the page is locked until release(). Checks are kept only for a sequence that every transaction logs.
         unsafe {
-            // Checks are kept only for a sequence that every transaction logs.
-            let write = |run: &Run| write_seq_tuple(page, *run, definition.max_value, **reading.layout(), Some(locator));
-            let written = confirmed.filter(write);
-            if written.is_some() {
-                backend_clock::note_issued(reading.now());
-            }
+            let written = match run {
+                Some(run)
+                    if authority.confirm(class, reading.layout(), run)
+                        && write_seq_tuple(page, run, definition.max_value, **reading.layout(), Some(locator)) =>
+                {
+                    backend_clock::note_issued(reading.now());
+                    Some(run)
+                }
+                _ => None,
+            };
             page.release();
             written
         }
