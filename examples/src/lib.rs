@@ -4,9 +4,10 @@
 //! Java's and Prometheus's come from Debian, in the version of its release. If the machine lacks the interpreter or the registry does not
 //! answer, the client is left out, and a line of the output says so. Any other failure to install it fails the test.
 
+pub mod program;
 mod registry;
 
-use pg_snowflake_harness::installation::{left_out, remove_pg_variables};
+use pg_snowflake_harness::installation::{left_out, remove_pg_variables, temp_dir};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 use registry::install;
 use std::io;
@@ -59,11 +60,32 @@ pub fn with_jdbc(folder: &str) -> Option<TempDir> {
 
 /// The same with these Debian packages in `package`. It is left out if apt does not know the first one, which needs the others.
 pub fn with_packages(client: &str, folder: &str, packages: &[&str]) -> Option<TempDir> {
+    unpack(client, packages, || copy_of(folder))
+}
+
+/// A temporary folder with these Debian packages in `package`, and nothing else. The servers' OS user owns the folder.
+///
+/// A package is unpacked and not installed, so its service is neither started nor enabled.
+pub fn packages(client: &str, packages: &[&str]) -> Option<TempDir> {
+    unpack(client, packages, temp_dir)
+}
+
+/// Whether the program is on this machine. `./dev` has installed it if the distribution has it. If it is not there, reports that the client
+/// is left out.
+pub fn has_program(client: &str, program: &Path) -> bool {
+    let has = program.exists();
+    if !has {
+        left_out(client, &format!("{} on this machine", program.display()));
+    }
+    has
+}
+
+fn unpack(client: &str, packages: &[&str], folder: impl FnOnce() -> TempDir) -> Option<TempDir> {
     let package = packages[0];
     if !has(client, &format!("{package} in apt's lists"), "apt-cache", &["show", package]) {
         return None;
     }
-    let dir = copy_of(folder);
+    let dir = folder();
     if !install(client, "the distribution's mirror", command("apt-get", dir.path()).arg("download").args(packages)) {
         return None;
     }

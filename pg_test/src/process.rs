@@ -44,7 +44,7 @@ pub(crate) fn pid_of(child: &Child) -> Pid {
 }
 
 /// The processes that `parent` started. Each is the leader of its own session, so a signal to a group does not reach them.
-pub(crate) fn children_of(parent: Pid) -> Vec<Pid> {
+pub fn children_of(parent: Pid) -> Vec<Pid> {
     std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
         .expect("the kernel lists a process's children")
         .split_whitespace()
@@ -53,7 +53,7 @@ pub(crate) fn children_of(parent: Pid) -> Vec<Pid> {
 }
 
 /// Waits until the process has released its memory. An orphan may stay a zombie if process 1 does not reap it.
-pub(crate) fn wait_until_gone(pid: Pid) {
+pub fn wait_until_gone(pid: Pid) {
     assert!(comes_true(|| has_ended(state(pid))), "process {pid} survives its killing");
 }
 

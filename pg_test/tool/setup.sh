@@ -13,7 +13,7 @@ choose_major() {
     major=
     [[ ${1:-} != [0-9]* ]] || { major=$1 && shift; }
     options=("$@")
-    [[ $command =~ ^(bench|campaign|install)$ ]] || no_more "${options[@]}"
+    [[ $command =~ ^(bench|campaign|install|surroundings)$ ]] || no_more "${options[@]}"
     major=${major:-$(installed_major | sed -n 1p)}
     [[ -n $major ]] || read_package_lists_once
     major=${major:-$(distribution_major)}
@@ -119,14 +119,17 @@ missing_packages() {
     have chromium || ! has_package chromium || browser=examples
     while IFS='|' read -r for file package why; do
         [[ $for == any || " $for " == *" $1 "* || " $for " == *" $2 "* ]] || continue
-        have "$file" || compgen -G "$file" >/dev/null || say "$package: $why"
+        if have "$file" || compgen -G "$file" >/dev/null; then continue; fi
+        # Its tests are left out if the distribution does not have it.
+        [[ $for != surroundings ]] || has_package "$package" || continue
+        say "$package: $why"
     done <<EOF
 any|cc|gcc|the linker that Rust calls
 any|/usr/include/*/bits/types.h|libc6-dev|the C library's headers
 distribution|/usr/lib/postgresql/$major/bin/psql|postgresql-$major|the server, psql and pgbench
 distribution|/usr/include/postgresql/$major/server/postgres.h|postgresql-server-dev-$major|the server's headers
 debian|patchelf|patchelf|has PostgreSQL $major use the libraries that come with it
-wheel examples|pip3|python3-pip|gets packages of PyPI
+wheel examples surroundings|pip3|python3-pip|gets packages of PyPI
 debian wheel|/usr/bin/pg_lsclusters|postgresql-common|the user that servers run as, since they refuse to run as root
 distribution debian wheel|make|make|builds the extension
 distribution debian wheel|${LIBCLANG_PATH:-/usr/lib/llvm-*/lib/clang/*/include/stddef.h}|libclang-dev|reads the server's headers for Rust
@@ -138,6 +141,8 @@ tests lint|codespell|codespell|finds misspelt words
 examples|npm|npm|installs JavaScript's drivers and ORMs
 examples|javac|default-jdk-headless|compiles and runs those of Java
 $browser|chromium|chromium|shows the site to its tests
+surroundings|patroni|patroni|fails over; without a configuration, its service does not run
+surroundings|/usr/lib/python3/dist-packages/etcd|python3-etcd|Patroni's client of etcd
 fuzz|c++|g++|compiles the fuzzer's engine
 bench valgrind|valgrind|valgrind|counts instructions, and checks a server's memory
 image|buildah|buildah|builds the image
@@ -173,14 +178,16 @@ update_package_lists() {
 }
 
 # Run as root: installs packages, perhaps including the server's, which would create a cluster and start it as a system
-# service. A temporary setting prevents that.
+# service. A temporary setting prevents that, and a temporary file the start of any other service.
 install_packages() {
-    local setting=/etc/postgresql-common/createcluster.d/pg_snowflake-dev.conf
+    local setting=/etc/postgresql-common/createcluster.d/pg_snowflake-dev.conf policy=/usr/sbin/policy-rc.d
+    [[ ! -e $policy ]] || policy= # the system has its own
     export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 # ask nothing, restart no service
     # shellcheck disable=SC2064 # the current value, since the trap outlives this function
-    trap "rm -f '$setting'; rmdir --ignore-fail-on-non-empty -p '${setting%/*}' 2>/dev/null || true" EXIT
+    trap "rm -f '$setting' ${policy:+'$policy'}; rmdir --ignore-fail-on-non-empty -p '${setting%/*}' 2>/dev/null || true" EXIT
     mkdir -p "${setting%/*}"
     echo "create_main_cluster = false" >"$setting"
+    [[ -z $policy ]] || { printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"; }
     apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 --no-install-recommends --no-remove "$@" </dev/null
 }
 

@@ -1,17 +1,12 @@
 //! Prometheus and the exporters, with the files of a copy of `monitoring/`.
 
-use pg_snowflake_examples::command;
+use pg_snowflake_examples::program::{Program, free_ports, program};
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::installation::remove_pg_variables;
 use pg_snowflake_harness::wait::comes_true;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::{self, File};
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::{Child, Command};
-use std::thread::panicking;
+use std::fs;
 use tempfile::TempDir;
 
 /// The jobs of the exporters in `prometheus.yml`.
@@ -124,45 +119,4 @@ fn edit(dir: &TempDir, file: &str, change: impl Fn(&str) -> String) {
     let changed: String = text.lines().map(|line| change(line) + "\n").collect();
     assert_ne!(changed, text, "{file} has changed");
     fs::write(path, changed).unwrap();
-}
-
-/// TCP ports that were free a moment ago.
-fn free_ports<const N: usize>() -> [u16; N] {
-    // All at once, so that they differ.
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
-}
-
-/// A program of the packages. If the test is killed, the kernel kills the program.
-fn program(dir: &TempDir, name: &str) -> Command {
-    let mut program = command("setpriv", dir.path());
-    program.arg("--pdeathsig=KILL").arg(dir.path().join("package/usr/bin").join(name));
-    remove_pg_variables(&mut program);
-    program
-}
-
-/// A program that ends with the test. What it has written is shown if the test fails.
-struct Program {
-    process: Child,
-    log: PathBuf,
-}
-
-impl Program {
-    fn start(mut command: Command, log: PathBuf) -> Self {
-        let file = File::create(&log).unwrap();
-        command.stdout(file.try_clone().unwrap()).stderr(file);
-        let process = command.spawn().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-        Program { process, log }
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It may have ended, which the test has noticed by what is missing.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        if panicking() {
-            eprintln!("{}", fs::read_to_string(&self.log).unwrap_or_default());
-        }
-    }
 }

@@ -182,9 +182,25 @@ pub fn in_server() -> Result {
 pub fn examples() -> Result {
     let mut run = Run::default();
     run.phase("clippy", |_| clippy_of_examples())?;
-    let test = &mut cargo(&["test", "--package", "pg_snowflake_examples", "--no-fail-fast"]);
-    run.tests("drivers and ORMs", test)?;
+    run.tests("drivers and ORMs", &mut example_tests(&["--lib", "--test", "examples"]))?;
     run.show_green("the examples are green")
+}
+
+/// Programs around the server: those whose tests' names contain `name`, or all.
+pub fn surroundings(name: Option<&str>) -> Result {
+    let mut run = Run::default();
+    let arguments: Vec<&str> = ["--test", "surroundings", "--"].into_iter().chain(name).collect();
+    run.tests("programs around the server", &mut example_tests(&arguments))?;
+    if !run.report.has_tests() {
+        return Err(format!("no test with a program around the server has \"{}\" in its name", name.unwrap_or_default()));
+    }
+    run.show_green("the surroundings are green")
+}
+
+fn example_tests(arguments: &[&str]) -> Command {
+    let mut test = cargo(&["test", "--package", "pg_snowflake_examples", "--no-fail-fast"]);
+    test.args(arguments);
+    test
 }
 
 /// Tests of this package; without other arguments, all except the tests that run only on request.

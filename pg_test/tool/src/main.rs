@@ -36,6 +36,10 @@ enum Command {
     TestInServer,
     Figures,
     Examples,
+    Surroundings {
+        /// Part of the names of the tests to run; all without it.
+        name: Option<String>,
+    },
     Lint,
     Valgrind,
     Mutations,
@@ -80,6 +84,7 @@ fn run(command: Command) -> Result {
         Command::TestInServer => checks::in_server(),
         Command::Figures => checks::figures(),
         Command::Examples => checks::examples(),
+        Command::Surroundings { name } => checks::surroundings(name.as_deref()),
         Command::Lint => checks::lint(),
         Command::Valgrind => checks::under_valgrind(),
         Command::Mutations => mutations::run(),

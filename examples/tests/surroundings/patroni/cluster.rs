@@ -1,0 +1,320 @@
+//! Three members of Patroni, and an etcd.
+
+use super::Shards;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use pg_snowflake_examples::program::{Program, free_ports, program, program_of_server_user};
+use pg_snowflake_examples::{has_program, packages, run, with_pip};
+use pg_snowflake_harness::installation::as_server_user;
+use pg_snowflake_harness::leases::Registry;
+use pg_snowflake_harness::process::{children_of, wait_until_gone};
+use pg_snowflake_harness::wait::comes_true;
+use pg_snowflake_harness::{SUPERUSER, installation};
+use postgres::{Config, NoTls};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// The last major that Debian's Patroni, 3.0.2, knows.
+const LAST_MAJOR_OF_DEBIAN: u32 = 15;
+
+/// A Patroni.
+pub struct Version {
+    program: PathBuf,
+    /// The packages of PyPI.
+    python: Option<TempDir>,
+}
+
+impl Version {
+    pub fn of_debian() -> Option<Self> {
+        let program = Path::new("/usr/bin/patroni");
+        let knows_major = installation::major(installation::bindir()) <= LAST_MAJOR_OF_DEBIAN;
+        if !knows_major {
+            installation::left_out("Debian's Patroni", &format!("PostgreSQL {LAST_MAJOR_OF_DEBIAN}, the last that it knows"));
+        }
+        (knows_major && has_program("Debian's Patroni", program)).then(|| Version { program: program.to_owned(), python: None })
+    }
+
+    /// The pinned one.
+    pub fn of_pypi() -> Option<Self> {
+        let python = with_pip("Patroni of PyPI", "surroundings/patroni")?;
+        installation::chown_to_server_user(python.path());
+        Some(Version { program: python.path().join("packages/bin/patroni"), python: Some(python) })
+    }
+
+    pub fn number(&self) -> String {
+        let mut patroni = Command::new(&self.program);
+        let said = run(self.with_packages(&mut patroni).arg("--version"));
+        said.trim().trim_start_matches("patroni ").to_owned()
+    }
+
+    fn with_packages<'a>(&self, patroni: &'a mut Command) -> &'a mut Command {
+        if let Some(python) = &self.python {
+            patroni.env("PYTHONPATH", python.path().join("packages"));
+        }
+        patroni
+    }
+}
+
+/// The name of the cluster.
+const SCOPE: &str = "cluster";
+
+const MEMBERS: usize = 3;
+
+pub struct Members {
+    version: Version,
+    /// Of each member; `None` while it is down.
+    patronis: [Option<Program>; MEMBERS],
+    rest_ports: [u16; MEMBERS],
+    ports: [u16; MEMBERS],
+    etcd: Program,
+    password: String,
+    dir: TempDir,
+}
+
+impl Members {
+    /// A cluster that generates IDs.
+    pub fn start(version: Version, shards: Shards, registry: &Registry) -> Option<Self> {
+        let dir = packages("Patroni", &["etcd-server"])?;
+        let [client, peer, rest_ports @ .., p1, p2, p3] = free_ports::<8>();
+        let url = |port: u16| format!("http://127.0.0.1:{port}");
+        let mut etcd = program(&dir, "etcd");
+        etcd.args(["--data-dir=etcd", "--unsafe-no-fsync"]);
+        etcd.args([format!("--listen-client-urls={}", url(client)), format!("--advertise-client-urls={}", url(client))]);
+        etcd.args([format!("--listen-peer-urls={}", url(peer)), format!("--initial-advertise-peer-urls={}", url(peer))]);
+        etcd.arg(format!("--initial-cluster=default={}", url(peer)));
+        let password = fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap().trim().to_owned();
+        let mut members = Members {
+            version,
+            patronis: [const { None }; MEMBERS],
+            rest_ports,
+            ports: [p1, p2, p3],
+            etcd: Program::start(etcd, dir.path().join("etcd.log")),
+            password,
+            dir,
+        };
+        for member in 0..MEMBERS {
+            let configuration = members.configuration(member, client, shards, registry);
+            fs::write(members.file(member, "yml"), configuration.to_string()).unwrap(); // JSON is YAML
+            members.start_member(member);
+        }
+        members.wait_until_whole();
+        members.create_table(shards);
+        Some(members)
+    }
+
+    fn configuration(&self, member: usize, etcd: u16, shards: Shards, registry: &Registry) -> Value {
+        let address = |port: u16| format!("127.0.0.1:{port}");
+        let (password, folder) = (&self.password, self.dir.path());
+        let leases = match shards {
+            Shards::WithoutLeases => json!({}),
+            _ => json!({"pg_snowflake.registry": registry.conninfo(), "pg_snowflake.lease": "10s"}),
+        };
+        let of_cluster =
+            if shards == Shards::One { json!({"pg_snowflake.node": "cluster", "pg_snowflake.shard_id": 5}) } else { json!({}) };
+        let of_member = if shards == Shards::OnePerMember {
+            json!({"pg_snowflake.node": name(member), "pg_snowflake.shard_id": 21 + member})
+        } else {
+            json!({})
+        };
+        // As for all servers of the tests.
+        let usual = json!({"shared_preload_libraries": "pg_snowflake", "shared_buffers": "32MB", "fsync": "off", "log_min_messages": "log", "log_line_prefix": "%m [%p] "});
+        json!({
+            "scope": SCOPE,
+            "name": name(member),
+            "restapi": {
+                "listen": address(self.rest_ports[member]),
+                "connect_address": address(self.rest_ports[member]),
+                "authentication": {"username": SUPERUSER, "password": password},
+            },
+            "etcd3": {"host": address(etcd)},
+            "bootstrap": {
+                "dcs": {
+                    "ttl": 20,
+                    "loop_wait": 5,
+                    "retry_timeout": 5,
+                    "postgresql": {"use_pg_rewind": true, "parameters": merged([usual, leases, of_cluster])},
+                },
+                "initdb": [{"encoding": "UTF8"}, {"locale": "C"}, "no-sync"],
+            },
+            "postgresql": {
+                "listen": address(self.ports[member]),
+                "connect_address": address(self.ports[member]),
+                "data_dir": folder.join(name(member)),
+                "bin_dir": installation::bindir(),
+                "use_unix_socket": true,
+                "authentication": {
+                    "superuser": {"username": SUPERUSER, "password": password},
+                    "replication": {"username": "replicator", "password": password},
+                },
+                "parameters": merged([json!({"unix_socket_directories": folder}), of_member]),
+                "pg_hba": ["local all all trust", "host all all 127.0.0.1/32 scram-sha-256", "host replication all 127.0.0.1/32 scram-sha-256"],
+            },
+        })
+    }
+
+    fn create_table(&self, shards: Shards) {
+        let mut client = self.configs()[self.leader()].connect(NoTls).unwrap();
+        // Without a key, so that a duplicate would be returned.
+        let table = "CREATE EXTENSION pg_snowflake; CREATE SEQUENCE posts_id_seq;
+                     CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('posts_id_seq'))";
+        client.batch_execute(table).unwrap();
+        if shards == Shards::WithoutLeases {
+            client.batch_execute("ALTER DATABASE postgres SET pg_snowflake.shard_id = 5").unwrap();
+        }
+    }
+
+    /// How a superuser connects to each member, without a network.
+    pub fn configs(&self) -> Vec<Config> {
+        let config = |&port: &u16| Config::new().host_path(self.dir.path()).port(port).user(SUPERUSER).dbname(SUPERUSER).clone();
+        self.ports.iter().map(config).collect()
+    }
+
+    pub fn start_member(&mut self, member: usize) {
+        let mut patroni = program_of_server_user(&self.version.program, self.dir.path());
+        self.version.with_packages(&mut patroni).arg(self.file(member, "yml"));
+        self.patronis[member] = Some(Program::start(patroni, self.file(member, "log")));
+    }
+
+    /// Waits until there is a leader, and all other members replicate from it.
+    pub fn wait_until_whole(&self) {
+        let is_whole = || {
+            let cluster = self.cluster();
+            let members = cluster["members"].as_array().map_or(&[][..], Vec::as_slice);
+            let is_up = |member: &Value| ["running", "streaming"].iter().any(|state| member["state"] == *state);
+            let timeline = |member: &Value| member["timeline"].as_i64();
+            members.len() == MEMBERS
+                && members.iter().all(|member| is_up(member) && timeline(member) == timeline(&members[0]))
+                && members.iter().filter(|member| member["role"] == "leader").count() == 1
+        };
+        assert!(comes_true(is_whole), "{}", self.cluster());
+    }
+
+    pub fn leader(&self) -> usize {
+        self.present_leader().expect("a leader")
+    }
+
+    pub fn replica(&self) -> usize {
+        (self.leader() + 1) % MEMBERS
+    }
+
+    pub fn wait_for_another_leader(&self, than: usize) {
+        let is_other = || self.present_leader().is_some_and(|leader| leader != than);
+        assert!(comes_true(is_other), "{}", self.cluster());
+    }
+
+    fn present_leader(&self) -> Option<usize> {
+        let cluster = self.cluster();
+        let mut members = cluster["members"].as_array()?.iter();
+        let leader = members.find(|member| member["role"] == "leader")?;
+        (0..MEMBERS).find(|&member| leader["name"] == name(member))
+    }
+
+    /// What a member says of the cluster; null if none answers.
+    fn cluster(&self) -> Value {
+        let ask = |port| minreq::get(format!("http://127.0.0.1:{port}/cluster")).with_timeout(5).send().ok();
+        let answer = self.rest_ports.iter().find_map(ask);
+        answer.and_then(|answer| serde_json::from_slice(answer.as_bytes()).ok()).unwrap_or_default()
+    }
+
+    pub fn switch_over(&self) {
+        self.switch_over_to(self.replica());
+    }
+
+    pub fn switch_over_to(&self, candidate: usize) {
+        self.control(&["switchover", SCOPE, "--candidate", &name(candidate), "--leader", &name(self.leader()), "--force"]);
+    }
+
+    /// Makes it a copy of the leader again.
+    pub fn reinitialize(&self, replica: usize) {
+        self.control(&["reinit", SCOPE, &name(replica), "--force", "--wait"]);
+        self.wait_until_whole();
+    }
+
+    /// Changes the dynamic configuration.
+    pub fn set(&self, changes: &[&str]) {
+        let changes = changes.iter().flat_map(|change| ["--set", change]);
+        self.control(&["edit-config", SCOPE, "--force"].into_iter().chain(changes).collect::<Vec<_>>());
+    }
+
+    /// Runs patronictl, again for as long as it refuses.
+    fn control(&self, arguments: &[&str]) {
+        let mut said = String::new();
+        let is_done = || {
+            let mut patronictl = as_server_user(self.version.program.with_file_name("patronictl"), self.dir.path());
+            let patronictl = self.version.with_packages(&mut patronictl).arg("-c").arg(self.file(0, "yml"));
+            let output = patronictl.args(arguments).stdin(Stdio::null()).output().unwrap();
+            said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            output.status.success()
+        };
+        assert!(comes_true(is_done), "patronictl {arguments:?}: {said}");
+    }
+
+    pub fn kill_postmaster(&self) {
+        kill_at_once(self.postmaster(self.leader()).expect("it runs"));
+    }
+
+    /// Kills both of the leader, and returns which member that is.
+    pub fn kill_patroni_and_server(&mut self) -> usize {
+        let leader = self.leader();
+        self.patronis[leader] = None;
+        kill_at_once(self.postmaster(leader).expect("it runs"));
+        leader
+    }
+
+    /// Patroni, the postmaster, and its children.
+    pub fn processes_of(&self, member: usize) -> Vec<Pid> {
+        let patroni = self.patronis[member].as_ref().expect("it runs").pid();
+        let postmaster = self.postmaster(member).expect("it runs");
+        [vec![Pid::from_raw(patroni), postmaster], children_of(postmaster)].concat()
+    }
+
+    pub fn etcd(&self) -> Pid {
+        Pid::from_raw(self.etcd.pid())
+    }
+
+    /// How often pg_rewind has begun.
+    pub fn rewinds(&self) -> usize {
+        self.patronis.iter().flatten().map(|patroni| patroni.log().matches("running pg_rewind").count()).sum()
+    }
+
+    fn postmaster(&self, member: usize) -> Option<Pid> {
+        let file = fs::read_to_string(self.data(member).join("postmaster.pid")).ok()?;
+        file.lines().next()?.parse().ok().map(Pid::from_raw)
+    }
+
+    fn data(&self, member: usize) -> PathBuf {
+        self.dir.path().join(name(member))
+    }
+
+    fn file(&self, member: usize, extension: &str) -> PathBuf {
+        self.dir.path().join(format!("{}.{extension}", name(member)))
+    }
+}
+
+impl Drop for Members {
+    /// Patroni's servers outlive it.
+    fn drop(&mut self) {
+        self.patronis = [const { None }; MEMBERS];
+        for postmaster in (0..MEMBERS).filter_map(|member| self.postmaster(member)) {
+            // It may have been killed.
+            let _ = kill(postmaster, Signal::SIGQUIT);
+            wait_until_gone(postmaster);
+        }
+    }
+}
+
+fn kill_at_once(process: Pid) {
+    kill(process, Signal::SIGKILL).unwrap();
+    wait_until_gone(process);
+}
+
+fn name(member: usize) -> String {
+    format!("m{}", member + 1)
+}
+
+fn merged<const N: usize>(objects: [Value; N]) -> Value {
+    objects.into_iter().flat_map(|object| object.as_object().cloned().unwrap_or_default()).collect()
+}
