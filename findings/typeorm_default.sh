@@ -2,21 +2,11 @@
 # TypeORM 1.1.1 takes a default of my_nextval('posts_id_seq') for that of a serial, because it contains `nextval(`. synchronize() of an
 # entity with a generated key drops this default in its first run. In its second run, it sets nextval('posts_id_seq'), which returns other
 # keys. Expected: the default is kept, or replaced at once.
-# shellcheck source=findings/folder.sh
-source "$(dirname "$0")/folder.sh"
-bin=$(find /usr/lib/postgresql -path '*/bin/initdb' -printf '%h\n' | sort -V | tail -n 1)
-[[ -n $bin ]] || { echo "Debian's postgresql is missing" >&2; exit 1; }
-# The server refuses to run as root.
-server() { if ((EUID == 0)); then runuser -u postgres -- "$@"; else "$@"; fi; }
-trap 'server "$bin/pg_ctl" -D "$folder/data" -m immediate stop >/dev/null; rm -rf "$folder"' EXIT
-chmod 711 "$folder"
-mkdir data
-((EUID)) || chown postgres "$folder" data
-server "$bin/initdb" -D "$folder/data" -A trust -U postgres >/dev/null
-server "$bin/pg_ctl" -D "$folder/data" -o "-k $folder -c listen_addresses=" -l "$folder/log" -w start >/dev/null
-export PGHOST=$folder PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
-run_sql() { psql -X -q -At -v ON_ERROR_STOP=1 "$@"; }
-run_sql -f - <<'SQL'
+# shellcheck source=findings/servers.sh
+source "$(dirname "$0")/servers.sh"
+start_server 5501
+export PGPORT=5501
+sql 5501 -f - <<'SQL'
 CREATE SEQUENCE posts_id_seq;
 CREATE FUNCTION my_nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT nextval($1) * 1000 + 7';
 CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT my_nextval('posts_id_seq'), body text);
@@ -31,7 +21,7 @@ const {PGHOST: host, PGPORT, PGUSER: username, PGDATABASE: database} = process.e
 const source = new DataSource({type: 'postgres', host, port: Number(PGPORT), username, database, entities: [Post], synchronize: true});
 source.initialize().then(() => source.destroy());
 JS
-default() { run_sql -c "SELECT coalesce(column_default, 'none') FROM information_schema.columns WHERE table_name = 'posts' AND column_name = 'id'"; }
+default() { sql 5501 -c "SELECT coalesce(column_default, 'none') FROM information_schema.columns WHERE table_name = 'posts' AND column_name = 'id'"; }
 expect "before" "$(default)" "my_nextval('posts_id_seq'::regclass)"
 node sync.js
 expect "after one synchronize()" "$(default)" "none"

@@ -1,0 +1,43 @@
+# shellcheck shell=bash
+# Sourced by the scripts that need servers: those of Debian's PostgreSQL of the newest major version, or of the one in `major`, in the
+# folder of folder.sh. They end with the script.
+# shellcheck source=findings/folder.sh
+source "$(dirname "${BASH_SOURCE[0]}")/folder.sh"
+bin=$(find /usr/lib/postgresql -path "*/${major:-*}/bin/initdb" -printf '%h\n' | sort -V | tail -n 1)
+[[ -n $bin ]] || { echo "Debian's postgresql${major:+-$major} is missing" >&2; exit 1; }
+chmod 711 "$folder"
+export PGHOST=$folder PGUSER=postgres PGDATABASE=postgres
+programs=() # that a script has started in the background
+# A server refuses to run as root.
+server() { if ((EUID == 0)); then setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; else "$@"; fi; }
+end_all() {
+    local data
+    ((${#programs[@]} == 0)) || kill "${programs[@]}" 2>/dev/null || true
+    for data in "$folder"/data*; do server "$bin/pg_ctl" -D "$data" -m immediate stop >/dev/null || true; done
+    wait
+    rm -rf "$folder"
+}
+trap end_all EXIT
+
+# needs PACKAGE VERSION: the version of Debian's package that the script is about.
+needs() {
+    local found
+    found=$(dpkg-query --show --showformat='${Version}' "$1" 2>/dev/null) || found=missing
+    [[ $found == "$2" ]] || { echo "needs Debian's $1 $2, which is $found" >&2; exit 1; }
+}
+
+# start_server PORT [SETTING=VALUE]...: its socket is in the folder.
+start_server() {
+    local data=$folder/data$1
+    mkdir "$data"
+    ((EUID)) || chown postgres "$folder" "$data"
+    server "$bin/initdb" -D "$data" -A trust -U postgres >/dev/null
+    printf '%s\n' "port = $1" "unix_socket_directories = '$folder'" "listen_addresses = ''" "${@:2}" >>"$data/postgresql.conf"
+    server "$bin/pg_ctl" -D "$data" -l "$data/log" -w start >/dev/null
+}
+
+# sql PORT [OPTION OF psql]...
+sql() { psql -X -q -At -v ON_ERROR_STOP=1 -p "$@"; }
+
+# wait_for PORT QUERY: until the query returns t.
+wait_for() { for _ in {1..600}; do [[ $(sql "$1" -c "$2") != t ]] || return 0; sleep 0.1; done; echo "never true: $2" >&2; exit 1; }
