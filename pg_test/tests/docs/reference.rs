@@ -2,7 +2,7 @@
 
 use super::page::page;
 use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::database;
+use pg_snowflake_harness::ask::{database, printed};
 use postgres::Client;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +28,23 @@ fn every_object_has_one_heading_with_its_signature_and_its_columns() {
         }
     }
     assert_eq!(headings, objects.keys().map(String::as_str).collect());
+}
+
+/// The page says that `\d+` in psql explains them.
+#[test]
+fn every_column_of_a_table_has_a_comment() {
+    let (_database, mut client) = database();
+    client.batch_execute("CREATE EXTENSION pg_snowflake_registry").unwrap();
+    let mut columns = |condition: &str| {
+        let query = format!(
+            "SELECT coalesce(string_agg(attrelid::regclass || '.' || attname, ', '), '') FROM pg_attribute
+             WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'snowflake_registry'::regnamespace AND relkind = 'r')
+               AND attnum > 0 AND NOT attisdropped AND {condition}"
+        );
+        printed(&mut client, &query)
+    };
+    assert!(columns("true").contains("snowflake_registry.shards.serial"));
+    assert_eq!(columns("col_description(attrelid, attnum) IS NULL"), "");
 }
 
 #[test]
@@ -74,8 +91,8 @@ fn objects(client: &mut Client) -> Objects {
         FROM member JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND objid = p.oid
         UNION ALL
         SELECT concat(substring(c.relnamespace::regnamespace::text || '.' from '^snowflake_registry.'), c.relname),
-            ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0),
-            ARRAY(SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0)
+            ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND c.relkind = 'v'),
+            ARRAY(SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND c.relkind = 'v')
         FROM member JOIN pg_class AS c ON classid = 'pg_class'::regclass AND objid = c.oid
         UNION ALL
         SELECT t.typname, '{}', '{}'
