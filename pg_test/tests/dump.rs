@@ -49,12 +49,13 @@ fn a_restored_table_that_is_partitioned_by_shard_has_each_row_in_its_partition()
         run(&mut client, &[create, partitions.collect(), fill].concat());
         placed.push(format!("SELECT tableoid::regclass, id FROM t_{class}"));
     }
-    assert_eq!(placed.len(), 5);
+    assert!(!placed.is_empty());
+    let expected = 5000 * placed.len();
     let placed = format!("{} ORDER BY 1, 2", placed.join(" UNION ALL "));
 
     let restored = Database::restored(&source.dump());
 
     let rows = printed(&mut restored.connect(), &placed);
-    assert_eq!(rows.lines().count(), 25_000);
+    assert_eq!(rows.lines().count(), expected);
     assert!(rows == printed(&mut client, &placed), "another partition than before");
 }

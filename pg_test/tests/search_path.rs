@@ -50,7 +50,7 @@ const SCHEMA: &str = "
     ANALYZE";
 
 /// Every object of the extension in use.
-const USES: [&str; 34] = [
+const USES: [&str; 33] = [
     "TABLE evil.snowflake_columns",
     "SELECT table_name, column_name, function, sequence, layout FROM evil.snowflake_columns",
     "TABLE evil.snowflake_layouts",
@@ -104,11 +104,6 @@ const USES: [&str; 34] = [
          5::bigint::evil.snowflake, public_id::bigint, to_json(public_id), coalesce(public_id, 5), public_id + 1
      FROM posts WHERE public_id = 5 OR public_id < 3::bigint OR public_id IN (1, 2)",
     "SELECT * FROM posts ORDER BY public_id, layout::text",
-    "SELECT evil._snowflake_shard_hash(5::bigint, 0::bigint), evil._snowflake_shard_hash(5, 0::bigint),
-         evil._snowflake_shard_hash_twitter(5::bigint, 0::bigint), evil._snowflake_shard_hash_twitter(5, 0::bigint),
-         evil._snowflake_shard_hash_sonyflake(5::bigint, 0::bigint), evil._snowflake_shard_hash_sonyflake(5, 0::bigint),
-         evil._snowflake_shard_hash_js53(5::bigint, 0::bigint), evil._snowflake_shard_hash_js53(5, 0::bigint),
-         evil._snowflake_shard_hash_instagram(5::bigint, 0::bigint), evil._snowflake_shard_hash_instagram(5, 0::bigint)",
     "SELECT count(*) FROM by_shard WHERE id = 5",
     "SELECT count(*) FROM by_shard JOIN posts USING (id)",
     "SET enable_seqscan = off; SELECT count(*) FROM posts WHERE id = 5; SELECT count(*) FROM posts WHERE layout OPERATOR(evil.=) 'js53'; RESET ALL",
@@ -332,12 +327,18 @@ impl Ground {
         for sql in USES {
             self.run(sql);
         }
+        let (hashes, others): (Vec<String>, Vec<String>) =
+            self.own_functions().into_iter().partition(|name| name.starts_with("_snowflake_shard_hash"));
+        assert!(!hashes.is_empty());
+        for hash in hashes {
+            self.run(&format!("SELECT evil.{hash}(5::bigint, 0::bigint), evil.{hash}(5, 0::bigint)"));
+        }
         self.superuser.batch_execute("SET search_path = evil").unwrap();
         self.run("TABLE evil.snowflake_columns; TABLE evil.snowflake_layouts");
         self.superuser.batch_execute("RESET search_path").unwrap();
         assert_eq!(self.caught(), "");
         let used: BTreeSet<&str> = USES.iter().flat_map(|sql| words(sql)).collect();
-        let forgotten: Vec<String> = self.own_functions().into_iter().filter(|name| !used.contains(name.as_str())).collect();
+        let forgotten: Vec<String> = others.into_iter().filter(|name| !used.contains(name.as_str())).collect();
         assert!(forgotten.is_empty(), "{forgotten:?}");
     }
 

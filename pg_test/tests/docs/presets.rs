@@ -2,6 +2,7 @@
 //! of `snowflake_layouts`, which is tested like every other block.
 
 use super::page::page;
+use pg_snowflake_harness::top;
 use pg_snowflake_ids::layout_spec::spec;
 use pg_snowflake_ids::{Layout, PRESETS};
 
@@ -64,10 +65,14 @@ fn every_preset_is_explained() {
 fn every_operator_class_is_listed_with_its_presets() {
     let page = page("docs/routing.md");
     let place = |layout: &Layout| (layout.shard_shift(), layout.shard_bits, layout.shard_place.is_xored());
-    for (class, preset) in
-        [("", "postgres"), ("_instagram", "instagram"), ("_twitter", "twitter"), ("_sonyflake", "sonyflake"), ("_js53", "js53")]
-    {
-        let end = format!("| `snowflake_shard_ops{class}` |");
+    let sql = std::fs::read_to_string(top().join("sql/routing.sql")).expect("a file of the clone");
+    // Each class has a comment: `COMMENT ON OPERATOR CLASS name USING hash IS 'partitioning by … in layout preset, …'`.
+    let comments: Vec<&str> = sql.split("COMMENT ON OPERATOR CLASS ").skip(1).collect();
+    assert_eq!(comments.len(), sql.matches("CREATE OPERATOR CLASS ").count());
+    for comment in comments {
+        let class = comment.split(' ').next().expect("a name");
+        let preset = comment.split("in layout ").nth(1).and_then(|rest| rest.split([',', ':']).next()).expect("a layout");
+        let end = format!("| `{class}` |");
         let mut rows = page.text().lines().filter_map(|line| line.strip_suffix(&end));
         let row = rows.next().unwrap_or_else(|| panic!("no row ends with {end}"));
         let listed: Vec<&str> = row.split('`').skip(1).step_by(2).collect();
