@@ -12,3 +12,16 @@ expect() {
     printf '%s: %s\n' "$1" "$2"
     [[ $2 == "$3" ]] || { printf 'EXPECTED: %s\n' "$3" >&2; exit 1; }
 }
+
+# unpack PACKAGE=VERSION...: these packages of Debian 12, and what they need and the system lacks, for this script alone.
+unpack() {
+    local all
+    mapfile -t all < <(
+        printf '%s\n' "$@"
+        apt-get -s --no-install-recommends install "$@" | sed -n 's/^Inst \([^ ]*\) .*/\1/p' | grep -vxFf <(printf '%s\n' "${@%%=*}")
+    )
+    apt-get -q download "${all[@]}" >/dev/null 2>&1
+    for package in ./*.deb; do dpkg -x "$package" .; done
+    rm ./*.deb
+    export PATH=$folder/usr/sbin:$folder/usr/bin:$PATH LD_LIBRARY_PATH=$folder/usr/lib/x86_64-linux-gnu
+}

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # pg_partman 4.7.2 accepts p_epoch => 'milliseconds' for a key whose values are no Unix times: all rows go to the default partition, and
 # run_maintenance() fails, without a word of the key. Expected: an error as soon as the default partition has rows, or from create_parent().
-# Needs Debian 12's postgresql-15-partman.
-major=15
 # shellcheck source=findings/servers.sh
 source "$(dirname "$0")/servers.sh"
-needs postgresql-15-partman 4.7.2-1
+unpack_with_server postgresql-15-partman=4.7.2-1
 start_server 5501
 sql 5501 -f - <<'SQL'
 CREATE EXTENSION pg_partman;

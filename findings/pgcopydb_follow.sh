@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
 # pgcopydb 0.10 writes numbers above 999,999 with six significant digits if it follows the changes of a source (`clone --follow`): two keys
 # become the same, or rows get other keys, and it ends with status 0. Its copy of the rows from before is right, and so are changes of a
-# column whose type is a domain. Expected: all digits. Needs Debian 12's pgcopydb and postgresql-15.
-major=15
+# column whose type is a domain. Expected: all digits.
 # shellcheck source=findings/servers.sh
 source "$(dirname "$0")/servers.sh"
-needs pgcopydb 0.10-1
+unpack_with_server pgcopydb=0.10-1 postgresql-15-wal2json=2.5-1+b1
 start_server 5501 "wal_level = logical" "output_plugin_libraries = wal2json"
-needs postgresql-15-wal2json 2.5-1+b1
 start_server 5502
 sql 5501 -f - <<'SQL'
 CREATE DOMAIN key AS bigint;

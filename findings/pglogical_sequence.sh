@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # pglogical 2.4.2 sets a sequence of the subscriber to the provider's value, and a buffer, even if that is less than its own: if the
 # subscriber uses the sequence, its keys are repeated. It also replaces a row that a subscriber has inserted with the same key, without an
-# error. Expected: a sequence is never set to a lower value, and a conflict stops the subscription. Needs Debian 12's
-# postgresql-15-pglogical.
-major=15
+# error. Expected: a sequence is never set to a lower value, and a conflict stops the subscription.
 # shellcheck source=findings/servers.sh
 source "$(dirname "$0")/servers.sh"
-needs postgresql-15-pglogical 2.4.2-3
+unpack_with_server postgresql-15-pglogical=2.4.2-3
 for port in 5501 5502; do
     start_server "$port" "wal_level = logical" "shared_preload_libraries = pglogical" "output_plugin_libraries = pglogical_output"
     sql "$port" -f - <<SQL

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # pgpool-II 4.3.5 looks a function up when it is first called, to send a volatile one to the primary. If the function does not exist yet,
 # pgpool takes it for one that is not volatile, and keeps that answer until it is restarted: with load balancing, all later calls go to the
-# standby. Expected: a function that was not found is looked up again. Needs Debian 12's pgpool2 and postgresql-15.
-major=15
+# standby. Expected: a function that was not found is looked up again.
 # shellcheck source=findings/servers.sh
 source "$(dirname "$0")/servers.sh"
-needs pgpool2 4.3.5-1+deb12u1
+unpack_with_server pgpool2=4.3.5-1+deb12u1
 start_server 5501
 server "$bin/pg_basebackup" -h "$folder" -p 5501 -D "$folder/data5502" -R
 printf '%s\n' "port = 5502" >>"$folder/data5502/postgresql.conf"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A script of Redis 7.0.15 that returns redis.call('INCR', key) changes the last digits of a counter above 2^53, because Lua's numbers are
 # floats. The counter itself is right, also if a script returns redis.call('GET', key), which is a string. Expected: the new value.
-# Needs Debian's redis-server.
 # shellcheck source=findings/folder.sh
 source "$(dirname "$0")/folder.sh"
+unpack redis-server=5:7.0.15-1~deb12u10 redis-tools=5:7.0.15-1~deb12u10
 redis-server --port 0 --unixsocket "$folder/socket" --save '' >log &
 trap 'kill $!; wait $! || true; rm -rf "$folder"' EXIT
 redis() { redis-cli -s "$folder/socket" "$@"; }

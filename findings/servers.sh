@@ -1,10 +1,8 @@
 # shellcheck shell=bash
-# Sourced by the scripts that need servers: those of Debian's PostgreSQL of the newest major version, or of the one in `major`, in the
-# folder of folder.sh. They end with the script.
+# Sourced by the scripts that need servers: those of Debian 12's PostgreSQL, which end with the script.
 # shellcheck source=findings/folder.sh
 source "$(dirname "${BASH_SOURCE[0]}")/folder.sh"
-bin=$(find /usr/lib/postgresql -path "*/${major:-*}/bin/initdb" -printf '%h\n' | sort -V | tail -n 1)
-[[ -n $bin ]] || { echo "Debian's postgresql${major:+-$major} is missing" >&2; exit 1; }
+bin=$folder/usr/lib/postgresql/15/bin
 chmod 711 "$folder"
 export PGHOST=$folder PGUSER=postgres PGDATABASE=postgres
 programs=() # that a script has started in the background
@@ -19,12 +17,8 @@ end_all() {
 }
 trap end_all EXIT
 
-# needs PACKAGE VERSION: the version of Debian's package that the script is about.
-needs() {
-    local found
-    found=$(dpkg-query --show --showformat='${Version}' "$1" 2>/dev/null) || found=missing
-    [[ $found == "$2" ]] || { echo "needs Debian's $1 $2, which is $found" >&2; exit 1; }
-}
+# unpack_with_server PACKAGE=VERSION...
+unpack_with_server() { unpack "$@" postgresql-15 postgresql-client-15; }
 
 # start_server PORT [SETTING=VALUE]...: its socket is in the folder.
 start_server() {
@@ -37,7 +31,7 @@ start_server() {
 }
 
 # sql PORT [OPTION OF psql]...
-sql() { psql -X -q -At -v ON_ERROR_STOP=1 -p "$@"; }
+sql() { "$bin/psql" -X -q -At -v ON_ERROR_STOP=1 -p "$@"; }
 
 # wait_for PORT QUERY: until the query returns t.
 wait_for() { for _ in {1..600}; do [[ $(sql "$1" -c "$2") != t ]] || return 0; sleep 0.1; done; echo "never true: $2" >&2; exit 1; }

@@ -4,6 +4,7 @@
 # keys. Expected: the default is kept, or replaced at once.
 # shellcheck source=findings/servers.sh
 source "$(dirname "$0")/servers.sh"
+unpack postgresql-15 postgresql-client-15
 start_server 5501
 export PGPORT=5501
 sql 5501 -f - <<'SQL'
