@@ -103,7 +103,7 @@ impl Page {
             .collect()
     }
 
-    /// The anchors of its headings, as GitHub generates them.
+    /// The anchors of its headings, as GitHub generates them, and those that it sets itself.
     pub fn anchors(&self) -> Vec<String> {
         let mut anchors = Vec::new();
         let mut heading: Option<String> = None;
@@ -116,6 +116,7 @@ impl Page {
                         heading.push_str(&text);
                     }
                 }
+                Event::InlineHtml(html) => anchors.extend(html.split('"').nth(1).map(str::to_owned).filter(|_| html.starts_with("<a id="))),
                 _ => {}
             }
         }
