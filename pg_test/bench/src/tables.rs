@@ -20,12 +20,11 @@ pub struct Measured {
 
 /// The title and the measures of each table.
 #[rustfmt::skip]
-const TABLES: [(&str, &[&str]); 3] = [
+const TABLES: [(&str, &[&str]); 2] = [
     ("Generating IDs", &["ns_per_id", "ns_per_id_with_loop", "ns_per_first_id", "instructions_per_id", "wal_records_per_1000000_ids",
         "repeats_in_1000000_ids", "tps_of_100_ids_8_clients"]),
     ("Inserting rows", &["tps_of_an_insert_8_clients", "tps_of_an_insert_async_8_clients", "instructions_per_insert", "bulk_insert_s",
         "primary_key_bytes", "bulk_insert_wal_bytes_per_row"]),
-    ("Reading stored IDs", &["ns_per_row", "ns_per_row_parallel", "span_rows_per_s"]),
 ];
 
 /// The columns of the summary: their headings and their contenders.
