@@ -4,6 +4,7 @@
  * The module `find` of the Rust crate `pg_snowflake_ids` is the original, and explains how; the tests compare both.
  */
 
+import { generators } from './generators.js';
 import { UNIT_US, layout, presets, specOf } from './snowflake.js';
 
 const UNITS = Object.entries(UNIT_US).map(([unit, us]) => [unit, Number(us)]);
@@ -18,11 +19,14 @@ const [MOST_SNAP_US, MOST_SPREAD_US] = [60_000_000, 60_000_000];
 const EVEN_US = [60_000_000, 1_000_000, 1_000];
 const DAY_US = 86_400_000_000;
 const LIKELY = 3;
-const [ROWS_OF_A_SHARD, ROWS_OF_A_SHARD_OF_A_PRESET] = [16, 2];
+const ROWS_OF_A_SHARD = 16;
 const LEAST_SEQ_BITS = 7;
 const LEAST_STEPS = 32;
 const LARGE_CACHE_BITS = 8;
-const OTHER_LAYOUT = 'The IDs rise with the times of their rows, but no layout has ticks of this length, or this epoch.';
+/** The bits of shard and counter of other generators, the most usual first. */
+const USUAL = [[10, 12], [8, 14], [12, 10], [4, 18], [13, 10], [13, 9], [16, 8], [8, 16], [6, 6], [7, 5], [8, 4], [8, 8], [5, 16]];
+const KNOWN = [...Object.values(presets), ...generators.map(({ spec }) => layout(spec))];
+const OTHER_LAYOUT = 'The IDs rise with the times of their rows, but no layout has ticks of this length, or this epoch. To replace the IDs, see docs/import.md.';
 const NO_TIME = 'The IDs do not rise with the times of their rows.';
 
 /**
@@ -44,7 +48,8 @@ export function find(samples) {
   const ids = sorted.filter(isNear).map(([id]) => id);
   if (ids.length < MIN_SAMPLES) throw new RangeError(NO_TIME);
   if (isSerial(ids, time)) throw new RangeError('The IDs are consecutive numbers, as of a sequence.');
-  const { division, candidates, isCertain } = divide(ids, time);
+  const { divisions, isCertain } = divide(ids, time);
+  const [division, ...candidates] = divisions;
   const otherTicksUs = otherTicks(sorted, ids, time, division);
   const fitsMostOfTheTime = fitsMost(sorted, ids, isNear);
   return {
@@ -107,9 +112,10 @@ function chunks(items, areAlike) {
 function otherTicks(sorted, ids, time, division) {
   const others = time.otherUnits.map((unit) => Number(UNIT_US[unit]));
   // The low bits begin with the shard, which changes seldom, or with the counter.
-  const least = division.place === 'above_seq' ? 8 : 3;
-  const changing = division.tickChanges.findIndex((changes) => changes >= 3 && changes * least >= division.landings);
-  const constant = changing < 0 ? division.tickChanges.length : changing;
+  const least = division.shardPlace === 'above_seq' ? 8 : 3;
+  const { tickChanges, landings } = division.seen;
+  const changing = tickChanges.findIndex((changes) => changes >= 3 && changes * least >= landings);
+  const constant = changing < 0 ? tickChanges.length : changing;
   if (constant > 0) others.push(time.unitUs * 2 ** constant);
   const shift = BigInt(time.lowBits);
   let [ticks, flips] = [0, 0];
@@ -123,7 +129,7 @@ function otherTicks(sorted, ids, time, division) {
   const isHalf = time.isExact && epochsOf(sorted, time.lowBits - 1, halfUs).isExact;
   // Times of whole ticks say nothing about a half.
   const areBetween = () => sorted.some(([, unixUs]) => unixUs % time.unitUs !== 0);
-  if ((flips * 8 >= ticks && !division.isSteady && (!time.isExact || isHalf)) || (isHalf && areBetween())) others.push(halfUs);
+  if ((flips * 8 >= ticks && !division.seen.isSteady() && (!time.isExact || isHalf)) || (isHalf && areBetween())) others.push(halfUs);
   return others;
 }
 
@@ -161,7 +167,7 @@ function timeOf(samples) {
     .map((reading) => ({ ...withEpoch(samples, reading), isUnitCertain: reading.spread <= Math.trunc(spanUs / 200) }))
     .filter(({ epochMs }) => epochMs >= 0 && epochMs <= Date.now());
   if (possible.length === 0) throw new RangeError(none);
-  const time = least(possible, ({ preset, unit, spreadUs }) => [preset ? 0 : 1, unit === '1ms' ? 0 : 1, spreadUs]);
+  const time = least(possible, ({ known, unit, spreadUs }) => [known.length > 0 ? 0 : 1, unit === '1ms' ? 0 : 1, spreadUs]);
   return { ...time, otherUnits: possible.map(({ unit }) => unit).filter((unit) => unit !== time.unit) };
 }
 
@@ -169,11 +175,11 @@ function withEpoch(samples, { lowBits, unit, unitUs }) {
   const { fromUs, toUs, measuredUs, spreadUs, isExact } = epochsOf(samples, lowBits, unitUs);
   const snapUs = isExact ? 0 : Math.min(spreadUs * 10, MOST_SNAP_US);
   const isIn = (us, byUs) => fromUs - byUs <= us && us <= toUs + byUs;
-  const preset = Object.values(presets).find((of) => lowBitsOf(of) === lowBits && of.unit === unit && isIn(of.epochMs * 1_000, snapUs));
+  const known = KNOWN.filter((of) => lowBitsOf(of) === lowBits && of.unit === unit && isIn(of.epochMs * 1_000, snapUs));
   const round = (us) => Math.floor((measuredUs + us / 2) / us) * us;
   const isMidnight = Math.abs(round(DAY_US) - measuredUs) <= snapUs;
   const epochUs = isMidnight ? round(DAY_US) : (EVEN_US.map(round).find((us) => isIn(us, 0)) ?? measuredUs);
-  return { lowBits, unit, unitUs, epochMs: preset?.epochMs ?? Math.floor(epochUs / 1_000), spreadUs, isExact, preset };
+  return { lowBits, unit, unitUs, epochMs: known[0]?.epochMs ?? Math.floor(epochUs / 1_000), spreadUs, isExact, known };
 }
 
 /** When the first tick began, by the rows. */
@@ -202,10 +208,10 @@ function epochsOf(samples, lowBits, tickUs) {
 
 const lowBitsOf = ({ shardBits, seqBits }) => shardBits + seqBits;
 
-function layoutOf({ preset, lowBits, unit, epochMs }, { place, shardBits, seqBits }) {
-  if (preset && preset.shardPlace === place && preset.shardBits === shardBits && preset.seqBits === seqBits) return preset;
+function layoutOf({ known, lowBits, unit, epochMs }, { shardPlace, shardBits }) {
+  const of = known.find((of) => of.shardPlace === shardPlace && of.shardBits === shardBits);
   const timeBits = Math.min(64 - lowBits, MAX_TIME_BITS);
-  return layout(specOf({ timeBits, shardBits, seqBits, shardPlace: place, unit, epochMs }));
+  return of ?? layout(specOf({ timeBits, shardBits, seqBits: lowBits - shardBits, shardPlace, unit, epochMs }));
 }
 
 const epochOf = ([id, unixUs], lowBits, unitUs) => unixUs - Number(id >> BigInt(lowBits)) * unitUs;
@@ -226,207 +232,186 @@ function least(items, rank) {
   return items.map((item) => [rank(item), item]).reduce((best, next) => (before(next[0], best[0]) ? next : best))[1];
 }
 
-/** The place and the widths of shard and seq that the rows show, or the likely ones. */
+/** The divisions of the low bits that the rows allow, the most likely first, and whether they prove it. */
 function divide(ids, time) {
-  const halves = ids.map((id) => halvesOf(id, time.lowBits));
+  const { lowBits } = time;
+  const ticks = chunks(ids.map((id) => halvesOf(id, lowBits)), (one, next) => one.tick === next.tick);
+  const of = (shardPlace, shardBits, mostShards) => divisionOf(ticks, { shardPlace, shardBits, seqBits: lowBits - shardBits }, mostShards);
+  const fits = (shardBits) => shardBits >= 0 && Math.max(shardBits, lowBits - shardBits) <= MAX_OTHER_BITS;
   const divisions = [];
   for (const place of PLACES) {
-    for (let shardBits = place === 'above_seq' ? 0 : 1; shardBits <= time.lowBits; shardBits++) {
-      const division = { place, shardBits, seqBits: time.lowBits - shardBits };
-      if (shardBits > MAX_OTHER_BITS || division.seqBits > MAX_OTHER_BITS) continue;
-      const rows = isOf(time.preset, division) ? ROWS_OF_A_SHARD_OF_A_PRESET : ROWS_OF_A_SHARD;
-      const seen = seenOf(halves, division, Math.max(Math.trunc(ids.length / rows), 1), isOf(time.preset, division));
-      if (seen) divisions.push({ ...division, ...seen });
+    for (let shardBits = place === 'above_seq' ? 0 : 1; shardBits <= lowBits; shardBits++) {
+      const division = fits(shardBits) && of(place, shardBits, Math.max(Math.trunc(ids.length / ROWS_OF_A_SHARD), 1));
+      if (division) divisions.push(division);
     }
   }
   // Only at the right width does the XOR turn many numbers into few shards.
-  const isXored = ({ place, shardBits, shards }) => {
-    const lowest = divisions.find((other) => other.place === 'lowest' && other.shardBits === shardBits);
-    return place === 'lowest_xored' && (lowest ? lowest.shards.length : Math.trunc(ids.length / ROWS_OF_A_SHARD)) >= 4 * shards.length;
+  const isXored = ({ shardPlace, shardBits, shards }) => {
+    const lowest = divisions.find((other) => other.shardPlace === 'lowest' && other.shardBits === shardBits);
+    return shardPlace === 'lowest_xored' && (lowest ? lowest.shards.length : Math.trunc(ids.length / ROWS_OF_A_SHARD)) >= 4 * shards.length;
   };
-  const proved = divisions.filter((division) => division.isShown || isXored(division));
   // The lower part of a counter that has wrapped has wrapped, too. If its steps are not all of one, several shards may seem to be a
   // counter, or a counter several shards.
-  const rank = (division) => (division.isStrict || isXored(division) ? 100 : 0) + division.seqBits;
-  const highest = Math.max(...proved.map(rank));
-  const widest = proved.filter((division) => rank(division) === highest);
-  const hasFewer = (other) => other.goesOn && other.shards.length < widest[0].shards.length;
-  const isCertain = widest.length === 1 && (highest >= 100 || (proved.length === 1 && widest[0].place === 'above_seq' && !divisions.some(hasFewer)));
-  const likely = isCertain ? widest : likelyOf(ids, time).map((of) => divisions.find((division) => isSame(division, of)));
-  const [division, ...candidates] = [...new Set(likely)].filter((division) => division !== undefined).slice(0, LIKELY);
-  if (!division) throw new RangeError(OTHER_LAYOUT);
-  return { division, candidates, isCertain };
+  const shown = divisions.filter((division) => isShown(division, time) || isXored(division));
+  const rank = (division) => (division.seen.isStrict() || isXored(division) ? 100 : 0) + division.seqBits;
+  const highest = Math.max(...shown.map(rank));
+  const widest = shown.filter((division) => rank(division) === highest);
+  const isLikelier = ({ seen, shards }) => seen.goesOn() && (seen.isStrict() || shards.length < widest[0].shards.length);
+  const isOnly = shown.length === 1 && widest[0].shardPlace === 'above_seq' && !divisions.some(isLikelier);
+  if (widest.length === 1 && (highest >= 100 || isOnly)) return { divisions: widest, isCertain: true };
+  const isKnown = ({ shardPlace, shardBits }) => time.known.some((of) => of.shardPlace === shardPlace && of.shardBits === shardBits);
+  const layouts = likelyOf(ids, time).filter(({ shardBits }) => fits(shardBits));
+  const isFirst = ({ shardPlace, shardBits }, index) =>
+    layouts.findIndex((other) => other.shardPlace === shardPlace && other.shardBits === shardBits) === index;
+  const likely = layouts.filter(isFirst).map(({ shardPlace, shardBits }) => of(shardPlace, shardBits, ids.length));
+  // The last one is that without a shard, which always has one.
+  const none = likely.at(-1)?.shardBits === 0 ? [likely.pop()] : [];
+  likely.sort((one, other) => isKnown(other) - isKnown(one) || one.shards.length - other.shards.length);
+  if (likely.length + none.length === 0) throw new RangeError(OTHER_LAYOUT);
+  return { divisions: [...likely.slice(0, LIKELY - 1), ...none], isCertain: false };
 }
 
-const isSame = (one, other) => one.place === other.place && one.shardBits === other.shardBits;
-
-const isOf = (preset, division) => preset !== undefined && isSame(division, { ...preset, place: preset.shardPlace });
-
 /** The likely divisions if none is proved, the most likely first. */
-function likelyOf(ids, { lowBits, unit, preset }) {
+function likelyOf(ids, { lowBits, known }) {
   const mask = (1n << BigInt(lowBits)) - 1n;
   const first = ids[0] & mask;
   const set = ids.reduce((bits, id) => bits | (id & mask), 0n);
   const changing = ids.reduce((bits, id) => bits | ((id & mask) ^ first), 0n);
   const zeros = (bits) => (bits === 0n ? lowBits : bits.toString(2).match(/0*$/)[0].length);
   const ones = (bits) => bits.toString(2).match(/1*$/)[0].length;
-  const aboveSeq = (seqBits) => ({ place: 'above_seq', shardBits: lowBits - seqBits });
-  const usual = Object.values(presets).filter(
-    (of) => of.shardBits > 0 && of.shardPlace !== 'lowest_xored' && lowBitsOf(of) === lowBits && of.unit === unit,
-  );
-  const likely = [...(preset ? [preset] : []), ...usual].map((of) => ({ ...of, place: of.shardPlace }));
   const constant = zeros(changing);
   // The counter has the lowest bits that change, and perhaps those above that are 0.
   const narrowest = constant + ones(changing >> BigInt(constant));
-  likely.push(aboveSeq(Math.min(narrowest + zeros(set >> BigInt(narrowest)), lowBits)));
-  if (constant > 0 && changing !== 0n) likely.push({ place: 'lowest', shardBits: constant });
-  return [...likely, aboveSeq(narrowest), aboveSeq(lowBits)];
+  const widest = Math.min(narrowest + zeros(set >> BigInt(narrowest)), lowBits);
+  const usual = USUAL.filter(([shardBits, seqBits]) => shardBits + seqBits === lowBits);
+  return [
+    ...known,
+    ...usual.flatMap(([shardBits]) => ['above_seq', 'lowest'].map((shardPlace) => ({ shardPlace, shardBits }))),
+    { shardPlace: 'above_seq', shardBits: lowBits - widest },
+    ...(constant > 0 && changing !== 0n ? [{ shardPlace: 'lowest', shardBits: constant }] : []),
+    { shardPlace: 'above_seq', shardBits: 0 },
+  ];
 }
 
-/** What the rows show of a division; undefined if it has too many shards. */
-function seenOf(ids, division, mostShards, isPreset) {
-  const { place, shardBits, seqBits } = division;
-  const byShard = new Map();
+/** A division with what the rows show of it; undefined if it has too many shards. */
+function divisionOf(ticks, division, mostShards) {
+  const ends = new Map();
+  const seen = new Seen(2 ** division.seqBits);
   let [changes, beginnings, last] = [0, 0];
-  for (const id of ids) {
-    const row = split(id, division);
-    const { shard, seq } = row;
-    if (last?.shard !== shard) {
-      if (!byShard.has(shard)) byShard.set(shard, []);
-      if (last) {
+  for (const ids of ticks) {
+    const rows = ids.map((id) => split(id, division));
+    for (const row of rows) {
+      if (last !== undefined && last.shard !== row.shard) {
         changes++;
-        if (seq < last.seq) beginnings++;
+        if (row.seq < last.seq) beginnings++;
       }
-      if (byShard.size > mostShards) return undefined;
+      last = row;
     }
-    byShard.get(shard).push(row);
-    last = row;
+    rows.sort((one, next) => one.shard - next.shard || one.seq - next.seq);
+    for (const ofShard of chunks(rows, (one, next) => one.shard === next.shard)) {
+      const { shard } = ofShard[0];
+      ends.set(shard, seen.add(ends.get(shard), ofShard));
+      if (ends.size > mostShards) return undefined;
+    }
   }
-  const seen = new Seen(2 ** seqBits);
-  for (const rows of byShard.values()) seen.add(rows);
-  const countsOn = changes > 0 && beginnings * 10 >= changes * 9;
+  const shards = [...ends.keys()].sort((a, b) => a - b);
+  return { ...division, shards, seen, countsOn: changes > 0 && beginnings * 10 >= changes * 9 };
+}
+
+/** Whether the rows show where the counter ends. */
+function isShown({ shardPlace, shardBits, seqBits, shards, seen, countsOn }, { known }) {
+  const isKnown = known.some((of) => of.shardPlace === shardPlace && of.shardBits === shardBits);
+  // Above a shard, the counter of a known layout ends where the time begins. Of another layout, it may be the number of a server.
+  if (isKnown && shardPlace === 'lowest' && shards.length === 1 && seen.counts()) return true;
   // Most shards have both values of the bit beside the counter, as of a counter of which each session takes some values (`CACHE`).
-  const beside = place === 'above_seq' ? 1 : 2 ** (shardBits - 1);
-  const shards = [...byShard.keys()].sort((a, b) => a - b);
-  const pairs = shards.filter((shard) => byShard.has((shard ^ beside) >>> 0)).length;
+  const beside = shardPlace === 'above_seq' ? 1 : 2 ** (shardBits - 1);
+  const numbers = new Set(shards);
+  const pairs = shards.filter((shard) => numbers.has((shard ^ beside) >>> 0)).length;
   const mayBeCached = pairs * 4 >= shards.length * 3 && (pairs > 2 || seqBits < LARGE_CACHE_BITS);
-  // Above a shard, the counter of a preset ends where the time begins. Of another layout, it may be the number of a server, or rise by 2.
-  const isBelowTime = isPreset && place === 'lowest' && shards.length === 1 && seen.counts();
   // The counter's lower bits may seem to be a shard below it: they do not change if it rises by 2.
-  const canWrap = (isPreset || (seqBits >= LEAST_SEQ_BITS && place === 'above_seq')) && !countsOn && !mayBeCached;
-  const isShown = isBelowTime || (canWrap && seen.hasWrapped());
-  const { landings, tickChanges, ones, steps, ticks, nextLandings } = seen;
-  const isSteady = landings * 2 >= ticks && most(nextLandings, landings);
-  return { shards, countsOn, isStrict: most(ones, landings + steps), isSteady, landings, tickChanges, goesOn: seen.goesOn(), isShown };
+  const isWide = seqBits >= LEAST_SEQ_BITS && shardPlace === 'above_seq';
+  return (isKnown || isWide) && !countsOn && !mayBeCached && seen.hasWrapped();
 }
 
 const most = (count, of) => count * 4 >= of * 3;
 
-const nearlyAll = (count, of) => count * 20 >= of * 19;
-
-/** What the counters of all shards have done. */
+/** What the counters of all shards have done from ID to ID. */
 class Seen {
   constructor(seqs) {
     this.seqs = seqs;
     this.tickChanges = [0, 0, 0, 0, 0, 0];
-    const ofTicks = ['landings', 'nearLandings', 'nextLandings', 'elsewhere', 'ticks', 'high', 'several', 'broken', 'closed'];
-    for (const count of [...ofTicks, 'steps', 'nearSteps', 'ones', 'odd', 'crossings', 'inTurn', 'short', 'places']) this[count] = 0;
+    for (const count of ['steps', 'ones', 'landings', 'near', 'next', 'elsewhere', 'crossings', 'wraps', 'places']) this[count] = 0;
   }
 
-  /** Adds the IDs of a shard. */
-  add(rows) {
+  /** Adds the IDs of a tick, and returns the first and the last of them. `before` is those of the shard's tick before. */
+  add(before, ids) {
     const { seqs } = this;
     const step = (from, to) => (to.seq - from.seq + seqs) % seqs;
-    let [before, waited, landings] = [undefined, 0, 0];
-    for (const tick of chunks(rows, (one, next) => one.tick === next.tick)) {
-      const [lowest, highest] = [tick[0], tick.at(-1)];
-      // The IDs begin after the widest gap.
-      let [begin, widest, gaps] = [0, step(highest, lowest), 0];
-      for (let index = 1; index < tick.length; index++) {
-        const gap = step(tick[index - 1], tick[index]);
-        if (gap !== 1) gaps++;
-        if (gap > widest) [begin, widest] = [index, gap];
-      }
-      const endsHigh = highest.seq === seqs - 1;
-      const isClosed = gaps === 1 && endsHigh && lowest.seq === 0 && tick.length > 3;
-      const inOrder = [...tick.slice(begin), ...tick.slice(0, begin)];
-      this.ticks++;
-      if (inOrder[0].seq * 2 >= seqs) this.high++;
-      if (tick.length > 1) this.several++;
-      if (gaps > (isClosed ? 1 : 0)) this.broken++;
-      if (isClosed) this.closed++;
-      this.places |= (lowest.seq === 0 ? 16 : 0) | (endsHigh ? 32 : 0);
-      let isSoon = true;
-      if (before) {
-        const { ids, first, last } = before;
-        const wait = tick[0].tick - ids[0].tick;
-        isSoon = wait * landings <= 4 * waited + 2 * landings;
-        [waited, landings] = [waited + wait, landings + 1];
-        this.landings++;
-        const landing = step(last, inOrder[0]);
-        if (this.addStep(landing, inOrder[0], isSoon)) this.nearLandings++;
-        if (landing === 1) this.nextLandings++;
-        if (inOrder[0].seq !== first) this.elsewhere++;
-        const changed = (ids[0].tick % 64) ^ (tick[0].tick % 64);
-        for (let bit = 0; bit < 6; bit++) this.tickChanges[bit] += (changed >> bit) & 1;
-      }
-      inOrder.forEach((row, index) => {
-        this.places |= 1 << Math.trunc((row.seq * 4) / seqs);
-        if (index === 0) return;
-        this.steps++;
-        if (this.addStep(step(inOrder[index - 1], row), row, isSoon)) this.nearSteps++;
-      });
-      before = { ids: tick, first: inOrder[0].seq, last: inOrder.at(-1) };
+    // The IDs begin after the widest gap.
+    const gaps = ids.map((id, index) => step(id, ids[(index + 1) % ids.length]));
+    const begin = (gaps.lastIndexOf(gaps.reduce((a, b) => Math.max(a, b))) + 1) % ids.length;
+    const inOrder = [...ids.slice(begin), ...ids.slice(0, begin)];
+    const first = inOrder[0];
+    if (before) {
+      const landing = step(before.last, first);
+      this.landings++;
+      if (landing * 5 <= seqs || (seqs - landing) * 5 <= seqs) this.near++;
+      if (landing === 1) this.next++;
+      if (first.seq !== before.first.seq) this.elsewhere++;
+      const changed = (before.first.tick % 64) ^ (first.tick % 64);
+      for (let bit = 0; bit < 6; bit++) this.tickChanges[bit] += (changed >> bit) & 1;
     }
+    let from = before?.last;
+    for (const to of inOrder) {
+      this.places |= (1 << Math.trunc((to.seq * 4) / seqs)) | (to.seq === 0 ? 16 : 0) | (to.seq === seqs - 1 ? 32 : 0);
+      if (from) {
+        const by = step(from, to);
+        this.steps++;
+        if (by === 1) this.ones++;
+        if (to.seq < by && by * 5 <= seqs) this.crossings++;
+        if ((to.seq === 0 && by === 1) || (to.seq + 1 === by && by <= 3)) this.wraps++;
+      }
+      from = to;
+    }
+    return { first, last: from };
   }
 
-  /** Adds a step, and returns whether it is a small one in either direction. */
-  addStep(step, to, isSoon) {
-    const crosses = to.seq < step && step * 5 <= this.seqs;
-    if (step === 1) this.ones++;
-    if (step % 2 === 1) this.odd++;
-    if (crosses) this.crossings++;
-    if (crosses && isSoon) this.inTurn++;
-    // One of the rows after the highest value may be missing.
-    if (crosses && isSoon && (step === 1 || (to.seq + 1 === step && step <= 3))) this.short++;
-    return step * 5 <= this.seqs || (this.seqs - step) * 5 <= this.seqs;
-  }
-
-  /** Whether the counter rises by one, from tick to tick or from the same number in each tick. */
+  /** Whether it rises by one, from tick to tick or from the same number in each tick. */
   counts() {
-    const goesOn = most(this.nextLandings, this.landings) && this.nextLandings >= LEAST_STEPS;
-    const restarts = this.elsewhere * 10 <= this.landings && this.several - this.broken >= LEAST_STEPS && this.broken * 10 <= this.several;
-    return this.odd > 0 && (goesOn || restarts);
+    const goesOn = most(this.next, this.landings) && this.next >= LEAST_STEPS;
+    const [steps, ones] = [this.steps - this.landings, this.ones - this.next];
+    return goesOn || (this.elsewhere * 10 <= this.landings && ones >= LEAST_STEPS && ones * 10 >= steps * 9);
+  }
+
+  isStrict() {
+    return most(this.ones, this.steps);
+  }
+
+  isSteady() {
+    return this.landings > 0 && most(this.next, this.landings);
   }
 
   /** Whether the counter goes on from tick to tick. */
   goesOn() {
-    return (
-      nearlyAll(this.nearLandings, this.landings) &&
-      nearlyAll(this.nearSteps, this.steps) &&
-      this.landings * 2 >= this.ticks &&
-      most(this.elsewhere, this.landings)
-    );
+    return this.near * 20 >= this.landings * 19 && this.landings >= 8 && most(this.elsewhere, this.landings);
   }
 
   /** Whether the counter has gone from its highest value to its lowest, and no bit above has changed. */
   hasWrapped() {
-    const isWhole = this.places === 63 || (most(this.nextLandings, this.landings) && this.short > 0);
-    // It begins anywhere, and goes on within a tick.
-    const isClosed = nearlyAll(this.several - this.broken, this.several) && this.closed > 0 && this.high * 8 >= this.ticks;
-    return this.odd > 0 && ((this.goesOn() && isWhole && this.inTurn * 2 > this.crossings) || isClosed);
+    const isWhole = (this.places === 63 && this.crossings > 1) || (most(this.next, this.landings) && this.wraps > 0);
+    return this.next * 20 >= this.landings && this.ones * 20 >= this.steps && this.goesOn() && isWhole;
   }
 }
 
 /** An ID as two numbers of 32 bits, which are faster than a `bigint`, with its tick. */
 const halvesOf = (id, lowBits) => ({ high: Number(id >> 32n), low: Number(id & 0xffff_ffffn), tick: Number(id >> BigInt(lowBits)) });
 
-function split({ high, low, tick }, { place, shardBits, seqBits }) {
+function split({ high, low, tick }, { shardPlace, shardBits, seqBits }) {
   const field = (shift, width) => {
     const shifted = shift >= 32 ? high >>> (shift - 32) : shift === 0 ? low : (high << (32 - shift)) | (low >>> shift);
     return shifted & (2 ** width - 1);
   };
-  if (place === 'above_seq') return { shard: field(seqBits, shardBits), tick, seq: field(0, seqBits) };
-  const above = place === 'lowest_xored' ? field(shardBits, shardBits) : 0;
+  if (shardPlace === 'above_seq') return { shard: field(seqBits, shardBits), tick, seq: field(0, seqBits) };
+  const above = shardPlace === 'lowest_xored' ? field(shardBits, shardBits) : 0;
   return { shard: field(0, shardBits) ^ above, tick, seq: field(shardBits, seqBits) };
 }

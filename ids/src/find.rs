@@ -79,6 +79,11 @@ const MOST_SPREAD_US: i64 = 60_000_000;
 /// A bit of the time, or of a random number, changes in half of the steps; one that changes in fewer than this part is another.
 const CHANGES: u64 = 8;
 
+/// Some rows may be missing, as those that came late.
+fn most(count: u64, of: u64) -> bool {
+    count * 4 >= of * 3
+}
+
 /// Finds the layout of the samples, which are in any order. Leaves them in the order of their IDs, each ID once.
 ///
 /// All allocations whose size depends on the number of samples can fail.
@@ -138,18 +143,20 @@ fn fits_most_of_the_time(samples: &[Sample], fitting: &[Sample], is_near: impl F
 /// change, it may be one of the low bits; and if the highest of the low bits changes as a time does, it may be one of the time.
 fn other_ticks(samples: &[Sample], fitting: &[Sample], time: &Time, division: &Division) -> Result<Vec<i64>, NotFound> {
     let mut others: Vec<i64> = time.other_units.iter().map(|unit| unit.us()).collect();
-    // The low bits begin with the shard, which changes seldom, or with the counter.
-    let least = if division.layout.shard_place.is_lowest() { 3 } else { CHANGES };
-    let is_constant = |changes: &&u64| **changes < 3 || **changes * least < division.seen.landings;
-    let constant = division.seen.tick_changes.iter().take_while(is_constant).count();
-    if constant > 0 {
-        others.push(time.unit.us() << constant);
-    }
     let (mut ticks, mut flips) = (0, 0);
     for pair in fitting.windows(2) {
-        let changed = pair[0].id ^ pair[1].id;
-        ticks += u64::from(changed >> time.low_bits != 0);
-        flips += u64::from(changed >> time.low_bits != 0 && changed >> (time.low_bits - 1) & 1 == 1);
+        let changed = (pair[0].id ^ pair[1].id) as u64;
+        if changed >> time.low_bits != 0 {
+            ticks += 1;
+            flips += changed >> (time.low_bits - 1) & 1;
+        }
+    }
+    // The low bits begin with the shard, which changes seldom, or with the counter.
+    let least = if division.layout.shard_place.is_lowest() { 3 } else { CHANGES };
+    let seen = &division.seen;
+    let constant = seen.tick_changes.iter().take_while(|&&changes| changes < 3 || changes * least < seen.landings).count();
+    if constant > 0 {
+        others.push(time.unit.us() << constant);
     }
     let half_us = time.unit.us() / 2;
     let is_half = time.is_exact && Epoch::of(samples, time.low_bits - 1, half_us)?.is_exact;

@@ -1,7 +1,9 @@
 //! The layouts of other ID generators: those of `docs/generators.md` that are not presets.
 
+use crate::layout::Layout;
 use crate::layout_spec;
 use crate::likely::{Reading, readings};
+use crate::presets::PRESETS;
 
 /// The layout of a generator that is not a preset.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +47,12 @@ const fn from_0(name: &'static str, spec: &'static str) -> Generator {
 
 const fn from_5(name: &'static str, spec: &'static str) -> Generator {
     Generator { name, spec, first_seq: 5 }
+}
+
+/// The presets and the layouts of the generators.
+pub fn known_layouts() -> impl Iterator<Item = Layout> {
+    let others = GENERATORS.iter().filter_map(|generator| layout_spec::parse(generator.spec, i64::MAX).ok());
+    PRESETS.iter().map(|&(_, preset)| preset).chain(others)
 }
 
 /// The ID as every preset reads it, and as the generators do in whose layout it is of the last days. The most likely first, as

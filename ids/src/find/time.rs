@@ -1,8 +1,8 @@
 //! The time in the IDs: the width of the low bits, the unit and the epoch.
 
 use super::{CLOCK_ERROR_US, NotFound, Sample};
+use crate::generators::known_layouts;
 use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_TIME_BITS, ShardPlace, Unit};
-use crate::presets::PRESETS;
 
 /// The most samples whose times are compared, and how many of them are spread over the time that the IDs span.
 const TIME_SAMPLES: usize = 400;
@@ -23,7 +23,7 @@ const UNEXPLAINED_IF_CERTAIN: i64 = 200;
 /// A unit is uncertain if the differences are spread over less than this many times as much as with the best.
 const UNCERTAIN: i64 = 3;
 
-/// If the clocks are not exact, the epoch of a preset or at midnight is taken for the true one within ten times their error, at most this
+/// If the clocks are not exact, the epoch of a known layout or at midnight is taken for the true one within ten times their error, at most this
 /// distance.
 const MOST_SNAP_US: i64 = 60_000_000;
 
@@ -42,8 +42,8 @@ pub struct Time {
     pub(super) other_units: Vec<Unit>,
     /// Whether the times are far enough apart, and exact enough, to exclude units that are not named.
     pub is_unit_certain: bool,
-    /// The preset with these low bits, unit and epoch.
-    pub(super) preset: Option<Layout>,
+    /// The known layouts with these low bits, unit and epoch.
+    pub(super) known: Vec<Layout>,
 }
 
 impl Time {
@@ -80,7 +80,7 @@ impl Time {
         }
         possible.retain(|time| (0..EPOCH_MS_LIMIT).contains(&time.epoch_ms));
         let units: Vec<Unit> = possible.iter().map(|time| time.unit).collect();
-        let rank = |time: &Self| (time.preset.is_none(), time.unit != Unit::Ms1, time.spread_us);
+        let rank = |time: &Self| (time.known.is_empty(), time.unit != Unit::Ms1, time.spread_us);
         let mut time = possible.into_iter().min_by_key(rank).ok_or(none)?;
         time.other_units = units.into_iter().filter(|unit| *unit != time.unit).collect();
         Ok(time)
@@ -89,12 +89,13 @@ impl Time {
     fn of(samples: &[Sample], low_bits: u8, unit: Unit) -> Result<Self, NotFound> {
         let epoch = Epoch::of(samples, low_bits, unit.us())?;
         let snap_us = if epoch.is_exact { 0 } else { epoch.spread_us.saturating_mul(10).min(MOST_SNAP_US) };
-        let preset = PRESETS.iter().map(|&(_, preset)| preset).find(|preset| {
-            let epoch_us = preset.epoch_ms * 1_000;
-            preset.low_bits() == low_bits
-                && preset.unit == unit
-                && (epoch.from_us.saturating_sub(snap_us)..=epoch.to_us.saturating_add(snap_us)).contains(&epoch_us)
-        });
+        let known: Vec<Layout> = known_layouts()
+            .filter(|known| {
+                let epoch_us = known.epoch_ms * 1_000;
+                (known.low_bits(), known.unit) == (low_bits, unit)
+                    && (epoch.from_us.saturating_sub(snap_us)..=epoch.to_us.saturating_add(snap_us)).contains(&epoch_us)
+            })
+            .collect();
         let round = |length_us: i64| epoch.measured_us.saturating_add(length_us / 2).div_euclid(length_us).saturating_mul(length_us);
         let midnight_us = round(DAY_US);
         let is_midnight = midnight_us.abs_diff(epoch.measured_us) <= snap_us as u64;
@@ -103,22 +104,22 @@ impl Time {
         Ok(Time {
             low_bits,
             unit,
-            epoch_ms: preset.map_or(epoch_us.div_euclid(1_000), |preset| preset.epoch_ms),
+            epoch_ms: known.first().map_or(epoch_us.div_euclid(1_000), |known| known.epoch_ms),
             spread_us: epoch.spread_us,
             is_exact: epoch.is_exact,
             other_units: Vec::new(),
             is_unit_certain: false,
-            preset,
+            known,
         })
     }
 
-    pub(super) fn layout(&self, shard_place: ShardPlace, shard_bits: u8, seq_bits: u8) -> Layout {
-        let preset =
-            self.preset.filter(|preset| (preset.shard_place, preset.shard_bits, preset.seq_bits) == (shard_place, shard_bits, seq_bits));
-        preset.unwrap_or(Layout {
+    /// The layout with a division of the low bits.
+    pub(super) fn layout(&self, shard_place: ShardPlace, shard_bits: u8) -> Layout {
+        let known = self.known.iter().find(|known| (known.shard_place, known.shard_bits) == (shard_place, shard_bits));
+        known.copied().unwrap_or(Layout {
             time_bits: (64 - self.low_bits).min(MAX_TIME_BITS),
             shard_bits,
-            seq_bits,
+            seq_bits: self.low_bits - shard_bits,
             shard_place,
             unit: self.unit,
             epoch_ms: self.epoch_ms,
