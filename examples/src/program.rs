@@ -53,10 +53,10 @@ pub fn program(dir: &TempDir, name: &str) -> Command {
     program
 }
 
-/// The same for any program, to run in `dir` as the servers' OS user.
-pub fn program_of_server_user(program: &Path, dir: &Path) -> Command {
+/// The same for the program that the caller adds, to run in `dir` as the servers' OS user.
+pub fn program_of_server_user(dir: &Path) -> Command {
     let mut command = as_server_user("setpriv", dir);
-    command.env("HOME", dir).arg("--pdeathsig=KILL").arg(program);
+    command.env("HOME", dir).arg("--pdeathsig=KILL");
     command
 }
 

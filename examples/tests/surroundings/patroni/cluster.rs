@@ -22,39 +22,42 @@ const LAST_MAJOR_OF_DEBIAN: u32 = 15;
 
 /// A Patroni.
 pub struct Version {
-    program: PathBuf,
-    /// The packages of PyPI.
+    /// The packages of PyPI; `None` for Debian's.
     python: Option<TempDir>,
 }
 
 impl Version {
     pub fn of_debian() -> Option<Self> {
-        let program = Path::new("/usr/bin/patroni");
         let knows_major = installation::major(installation::bindir()) <= LAST_MAJOR_OF_DEBIAN;
         if !knows_major {
             installation::left_out("Debian's Patroni", &format!("PostgreSQL {LAST_MAJOR_OF_DEBIAN}, the last that it knows"));
         }
-        (knows_major && has_program("Debian's Patroni", program)).then(|| Version { program: program.to_owned(), python: None })
+        (knows_major && has_program("Debian's Patroni", Path::new("/usr/bin/patroni"))).then_some(Version { python: None })
     }
 
     /// The pinned one.
     pub fn of_pypi() -> Option<Self> {
         let python = with_pip("Patroni of PyPI", "surroundings/patroni")?;
         installation::chown_to_server_user(python.path());
-        Some(Version { program: python.path().join("packages/bin/patroni"), python: Some(python) })
+        Some(Version { python: Some(python) })
     }
 
     pub fn number(&self) -> String {
-        let mut patroni = Command::new(&self.program);
-        let said = run(self.with_packages(&mut patroni).arg("--version"));
+        let said = run(self.command(Command::new("env"), "patroni").arg("--version"));
         said.trim().trim_start_matches("patroni ").to_owned()
     }
 
-    fn with_packages<'a>(&self, patroni: &'a mut Command) -> &'a mut Command {
-        if let Some(python) = &self.python {
-            patroni.env("PYTHONPATH", python.path().join("packages"));
-        }
-        patroni
+    /// A program of it as the argument of a command that runs its arguments. The packages of PyPI run on any Python, such as the first one
+    /// that the servers' OS user may run.
+    fn command(&self, mut command: Command, name: &str) -> Command {
+        match &self.python {
+            None => command.arg(Path::new("/usr/bin").join(name)),
+            Some(python) => {
+                let packages = python.path().join("packages");
+                command.env("PYTHONPATH", &packages).arg("python3").arg(packages.join("bin").join(name))
+            }
+        };
+        command
     }
 }
 
@@ -101,23 +104,18 @@ impl Members {
             members.start_member(member);
         }
         members.wait_until_whole();
-        members.create_table(shards);
+        members.create_table();
         Some(members)
     }
 
     fn configuration(&self, member: usize, etcd: u16, shards: Shards, registry: &Registry) -> Value {
         let address = |port: u16| format!("127.0.0.1:{port}");
         let (password, folder) = (&self.password, self.dir.path());
-        let leases = match shards {
-            Shards::WithoutLeases => json!({}),
-            _ => json!({"pg_snowflake.registry": registry.conninfo(), "pg_snowflake.lease": "10s"}),
-        };
-        let of_cluster =
-            if shards == Shards::One { json!({"pg_snowflake.node": "cluster", "pg_snowflake.shard_id": 5}) } else { json!({}) };
-        let of_member = if shards == Shards::OnePerMember {
-            json!({"pg_snowflake.node": name(member), "pg_snowflake.shard_id": 21 + member})
-        } else {
-            json!({})
+        let leases = json!({"pg_snowflake.registry": registry.conninfo(), "pg_snowflake.lease": "10s"});
+        let (of_cluster, of_member) = match shards {
+            Shards::WithoutLeases => (json!({"pg_snowflake.shard_id": 5}), json!({})),
+            Shards::One => (merged([leases, json!({"pg_snowflake.node": "cluster", "pg_snowflake.shard_id": 5})]), json!({})),
+            Shards::OnePerMember => (leases, json!({"pg_snowflake.node": name(member), "pg_snowflake.shard_id": 21 + member})),
         };
         // As for all servers of the tests.
         let usual = json!({"shared_preload_libraries": "pg_snowflake", "shared_buffers": "32MB", "fsync": "off", "log_min_messages": "log", "log_line_prefix": "%m [%p] "});
@@ -135,7 +133,7 @@ impl Members {
                     "ttl": 20,
                     "loop_wait": 5,
                     "retry_timeout": 5,
-                    "postgresql": {"use_pg_rewind": true, "parameters": merged([usual, leases, of_cluster])},
+                    "postgresql": {"use_pg_rewind": true, "parameters": merged([usual, of_cluster])},
                 },
                 "initdb": [{"encoding": "UTF8"}, {"locale": "C"}, "no-sync"],
             },
@@ -155,15 +153,12 @@ impl Members {
         })
     }
 
-    fn create_table(&self, shards: Shards) {
+    fn create_table(&self) {
         let mut client = self.configs()[self.leader()].connect(NoTls).unwrap();
         // Without a key, so that a duplicate would be returned.
         let table = "CREATE EXTENSION pg_snowflake; CREATE SEQUENCE posts_id_seq;
                      CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('posts_id_seq'))";
         client.batch_execute(table).unwrap();
-        if shards == Shards::WithoutLeases {
-            client.batch_execute("ALTER DATABASE postgres SET pg_snowflake.shard_id = 5").unwrap();
-        }
     }
 
     /// How a superuser connects to each member, without a network.
@@ -173,8 +168,8 @@ impl Members {
     }
 
     pub fn start_member(&mut self, member: usize) {
-        let mut patroni = program_of_server_user(&self.version.program, self.dir.path());
-        self.version.with_packages(&mut patroni).arg(self.file(member, "yml"));
+        let mut patroni = self.version.command(program_of_server_user(self.dir.path()), "patroni");
+        patroni.arg(self.file(member, "yml"));
         self.patronis[member] = Some(Program::start(patroni, self.file(member, "log")));
     }
 
@@ -243,9 +238,8 @@ impl Members {
     fn control(&self, arguments: &[&str]) {
         let mut said = String::new();
         let is_done = || {
-            let mut patronictl = as_server_user(self.version.program.with_file_name("patronictl"), self.dir.path());
-            let patronictl = self.version.with_packages(&mut patronictl).arg("-c").arg(self.file(0, "yml"));
-            let output = patronictl.args(arguments).stdin(Stdio::null()).output().unwrap();
+            let mut patronictl = self.version.command(as_server_user("env", self.dir.path()), "patronictl");
+            let output = patronictl.arg("-c").arg(self.file(0, "yml")).args(arguments).stdin(Stdio::null()).output().unwrap();
             said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
             output.status.success()
         };
