@@ -182,7 +182,7 @@ pub unsafe fn marked_counter(page: pg_sys::Page) -> Option<i64> {
 }
 
 /// The last counter that was issued, if somebody has set the sequence below it since: `setval()`, or a tool of replication. Core has logged
-/// the page then, with `log_cnt` 0, and has left our record in place.
+/// the page then, and has left our record in place. Its `nextval()` does so, too, but only moves the sequence forward.
 ///
 /// # Safety
 /// The page is locked, and a sequence's.
@@ -191,9 +191,9 @@ pub unsafe fn set_back_from(page: pg_sys::Page, storage: Storage) -> Option<i64>
     unsafe {
         let record = *coverage_record(page);
         let data = sys::GETSTRUCT::<FormData_pg_sequence_data>(sys::first_tuple(page).0);
-        let is_set = record.storage == storage && record.lsn != sys::PageGetLSN(page) && (*data).log_cnt == 0;
+        let is_logged_by_core = record.storage == storage && record.lsn != sys::PageGetLSN(page);
         let issued = record.last_value.saturating_sub(i64::from(record.left));
-        (is_set && (*data).state().last_issued() < issued).then_some(issued)
+        (is_logged_by_core && (*data).state().last_issued() < issued).then_some(issued)
     }
 }
 
