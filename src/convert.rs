@@ -96,6 +96,9 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
         highest_of_other_shards: column.highest_of_other_shards(layout, shard),
     });
     let first = layout.shift_tick(*ticks.start());
+    let now_us = sequence::read_clock().reading_us;
+    let highest_older = facts.highest_older_value(layout);
+    let of_own_shard = highest_older.and_then(|_| column.recent_id_of_other_generator(layout, shard, now_us));
     let target = Target { shard: is_explicit.then_some(shard), layout, shard_check };
     for statement in plan::statements(&facts, &target, ticks) {
         execute(&statement, &[]);
@@ -104,9 +107,11 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     if let Some(check) = &target.shard_check {
         column.drop_if_duplicate(&check.name);
     }
-    if let Some(highest) = facts.highest_older_value(layout) {
-        let now_us = sequence::read_clock().reading_us;
+    if let Some(highest) = highest_older {
         plan::older_values(column.name(), highest, &facts, layout, first, now_us).log(PgLogLevel::NOTICE);
+    }
+    if let Some(id) = of_own_shard {
+        messages::shard_of_other_generator(column.name(), shard, id).log(PgLogLevel::WARNING);
     }
     rows("SELECT $1::regclass::oid", &[text(facts.sequence.name())], |row| row.get(1))[0]
 }

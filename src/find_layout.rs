@@ -7,6 +7,7 @@ use crate::postgres::report::{Raise, duration, no_such_table, quoted, relation_n
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::timestamp::{Instant, now_us, unix_us_of};
 use crate::postgres::user_table::UserTable;
+use pg_snowflake_ids::Unit;
 use pg_snowflake_ids::find::{self, Division, Found, MIN_SAMPLES, NotFound, Sample};
 use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::prelude::*;
@@ -225,6 +226,9 @@ fn doubts(found: &Found) -> Option<String> {
         doubts.push(format!(
             "A tick may also last {ticks}: the generator has such ticks, or the times are too close together, too inexact, or too regular."
         ));
+        if found.other_ticks_us.iter().any(|&us| Unit::ALL.iter().all(|(unit, _)| unit.us() != us)) {
+            doubts.push("If it does, no layout fits: see docs/import.md.".to_owned());
+        }
     }
     if !found.is_division_certain {
         let candidates = found.divisions.iter().map(|Division { layout, shards, .. }| {
@@ -232,7 +236,7 @@ fn doubts(found: &Found) -> Option<String> {
             let numbers: Vec<String> = shards.iter().take(SHOWN_OF_A_CANDIDATE).map(u32::to_string).collect();
             let more = if shards.len() > SHOWN_OF_A_CANDIDATE { ", …" } else { "" };
             let noun = if shards.len() == 1 { "shard" } else { "shards" };
-            format!("{layout} ({noun} {}{more}; {} IDs per second)", numbers.join(", "), with_commas(rate))
+            format!("{layout} ({noun} {}{more}; {rate} IDs per second)", numbers.join(", "))
         });
         doubts.push(format!(
             "The rows do not prove where the counter ends and the shard begins. The layout may be {}.",
@@ -254,13 +258,6 @@ fn doubts(found: &Found) -> Option<String> {
         doubts.push(format!("The epoch is accurate to about {}, like the times of the rows.", duration(found.time.spread_us)));
     }
     (!doubts.is_empty()).then(|| doubts.join(" "))
-}
-
-/// 1,024,000 for 1024000.
-fn with_commas(number: i64) -> String {
-    let digits = number.to_string();
-    let (first, others) = digits.split_at((digits.len() - 1) % 3 + 1);
-    others.as_bytes().chunks(3).fold(first.to_owned(), |text, three| format!("{text},{}", String::from_utf8_lossy(three)))
 }
 
 /// The length of a tick, as the units of layouts are written.

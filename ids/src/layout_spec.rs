@@ -4,6 +4,7 @@
 //! lowest. `shard_xor_above:12` is a shard in the lowest 12 bits, XORed with the 12 bits above them.
 
 use crate::excerpt::excerpt;
+use crate::generators::{GENERATORS, Generator};
 use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit};
 use crate::presets::PRESETS;
 use jiff::Timestamp;
@@ -110,7 +111,9 @@ pub fn parse(text: &str, now_ms: i64) -> Result<Layout, SpecError> {
         return Ok(preset);
     }
     if !text.contains(':') {
-        return error(format!("unrecognized layout \"{}\"", excerpt(text)), presets_hint());
+        let generator = GENERATORS.iter().find(|generator| generator.name == text);
+        let hint = generator.map(|Generator { name, spec, .. }| format!("IDs of {name} have the layout \"{spec}\"."));
+        return error(format!("unrecognized layout \"{}\"", excerpt(text)), hint.unwrap_or_else(presets_hint));
     }
     let parts = Parts::read(text)?;
     parts.layout(now_ms)

@@ -8,6 +8,8 @@ SET timezone = 'UTC';
 SELECT error_of(format('SELECT %L::snowflake_layout', layout)) FROM unnest(ARRAY[
     -- neither a preset nor a specification
     'instagramm', 'Twitter', '',
+    -- the generators that snowflake_explain() names
+    'tsid', 'cockroachdb',
     -- a part is missing
     'shard:13 seq:10 epoch:2024-01-01 unit:1ms', 'time:41 seq:10 epoch:2024-01-01 unit:1ms', 'time:41 shard:13 epoch:2024-01-01 unit:1ms',
     'time:41 shard:13 seq:10 unit:1ms', 'time:41 shard:13 seq:10 epoch:2024-01-01',

@@ -151,3 +151,11 @@ SELECT plan();
 ALTER TABLE posts ALTER id TYPE snowflake;
 SELECT plan();
 DROP TABLE posts;
+
+\echo -- a shard number that recent rows of another generator have
+\set VERBOSITY terse
+SET client_min_messages = warning;
+CREATE TABLE shown (id bigint PRIMARY KEY);
+INSERT INTO shown VALUES (snowflake_encode(now() - interval '1 h', 5, 7)), (snowflake_encode(now(), 9, 7)), (snowflake_encode('2020-01-01', 8, 7));
+SELECT unnest(ARRAY['BEGIN', prepared, format($$SELECT %s, snowflake_convert_column('shown', 'id', %s)$$, shard, shard), 'ROLLBACK'])
+FROM (VALUES (5, NULL), (6, NULL), (8, NULL), (5, 'ALTER TABLE shown ALTER id SET DEFAULT 1')) AS cases (shard, prepared) \gexec

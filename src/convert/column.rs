@@ -13,10 +13,14 @@ use crate::postgres::relation::lock_tree;
 use crate::postgres::report::{Raise, no_such_table, relation_name};
 use crate::postgres::user_table::{UserTable, query_for_rows};
 use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::likely::Reading;
 use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
 use std::collections::HashSet;
 use std::ffi::CString;
+
+/// How many of the newest IDs show which shard numbers are used.
+const SHOWING_SHARDS: usize = 1_000;
 
 /// A column that can be converted. Its table is locked exclusively.
 pub struct Column {
@@ -195,6 +199,19 @@ impl Column {
         let highest = format!("WHERE {column} <= $1 ORDER BY {column} DESC LIMIT $2");
         let arguments = [at_most.into(), (count as i64).into()];
         self.user_table().select(&format!("{column}::int8"), &highest, &arguments, |row| row.get(1))
+    }
+
+    /// A recent ID of the shard among the highest values, if they are from a generator outside the database, which may go on: the column
+    /// has no default.
+    pub fn recent_id_of_other_generator(&self, layout: Layout, shard: u32, now_us: i64) -> Option<i64> {
+        let sql = "SELECT atthasdef OR attidentity <> '' FROM pg_attribute WHERE attrelid = $1 AND attnum = $2";
+        let arguments = [self.id_column.table.into(), self.attribute.number.into()];
+        let has_default = rows(sql, &arguments, |row| row.get::<bool>(1)) == [true];
+        let newest = if has_default { Vec::new() } else { self.highest_values(SHOWING_SHARDS, i64::MAX) };
+        newest.into_iter().find(|&id| {
+            let reading = Reading::of(id, "", layout, now_us);
+            reading.is_recent(now_us) && reading.fields.shard == shard
+        })
     }
 
     /// The query for the rows with a value.

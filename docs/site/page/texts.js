@@ -2,6 +2,8 @@
 
 import { info, shardFormula, UNIT_US } from '../../../javascript/snowflake.js';
 
+const UNITS_US = new Set(Object.values(UNIT_US).map(Number));
+
 export const NAMES = { time: 'time', shard: 'shard', seq: 'seq', unused: 'unused' };
 
 /** A number as people read it. */
@@ -123,6 +125,7 @@ export function doubtsOf(found) {
   if (otherTicksUs.length > 0 || !found.isUnitCertain) {
     const ticks = otherTicksUs.map(tickText).join(' or ') || 'longer or shorter';
     doubts.push(`A tick may also last ${ticks}: the generator has such ticks, or the times are too close together, too inexact, or too regular.`);
+    if (otherTicksUs.some((us) => !UNITS_US.has(us))) doubts.push('If it does, no layout fits: see docs/import.md.');
   }
   if (!found.isDivisionCertain) {
     const likely = [{ layout, shards }, ...candidates].map(({ layout, shards }) => {

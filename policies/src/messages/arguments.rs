@@ -111,7 +111,7 @@ messages! {
         too_few_ids(needed) "There are fewer than {needed} different positive IDs with a finite time.";
         same_time() "The rows have the same time.";
         not_rising() "The IDs do not rise with the times of their rows.";
-        other_ticks() "The IDs rise with the times of their rows, but no layout has ticks of this length, or this epoch.";
+        other_ticks() "The IDs rise with the times of their rows, but no layout has ticks of this length, or this epoch. To replace the IDs, see docs/import.md.";
         consecutive() "The IDs are consecutive numbers, as of a sequence.";
     }
 }

@@ -87,6 +87,10 @@ messages! {
         older_values(column, first, highest, what, hint) "00000" "new IDs of {column} begin at {first}"
             detail "The highest existing value is {highest}. {what}"
             hint "{hint}";
+        shard_of_other_generator(column, shard, id) "01000" "existing IDs of {column} have shard number {shard}, which new IDs get"
+            detail "One of them is {id}."
+            hint "If the generator of these IDs can still run, it and this server can return the same ID: roll back and pass a shard number \
+                  that no generator has. See docs/from-generators.md.";
         violates_constraint(constraint, table, id) "55000" "new IDs would violate constraint {constraint} of table {table}"
             detail "The next ID would be about {id}."
             hint "Run: ALTER TABLE {table} DROP CONSTRAINT {constraint};";
