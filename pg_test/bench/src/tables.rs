@@ -18,14 +18,10 @@ pub struct Measured {
     pub is_full: bool,
 }
 
-/// The title and the measures of each table.
+/// The measures of the table of all contenders.
 #[rustfmt::skip]
-const TABLES: [(&str, &[&str]); 2] = [
-    ("Generating IDs", &["ns_per_id", "ns_per_id_with_loop", "ns_per_first_id", "instructions_per_id", "wal_records_per_1000000_ids",
-        "repeats_in_1000000_ids", "tps_of_100_ids_8_clients"]),
-    ("Inserting rows", &["tps_of_an_insert_8_clients", "tps_of_an_insert_async_8_clients", "instructions_per_insert", "bulk_insert_s",
-        "primary_key_bytes", "bulk_insert_wal_bytes_per_row"]),
-];
+const MEASURES: [&str; 7] = ["ns_per_id", "ns_per_id_with_loop", "ns_per_first_id", "instructions_per_id", "wal_records_per_1000000_ids",
+    "repeats_in_1000000_ids", "tps_of_100_ids_8_clients"];
 
 /// The columns of the summary: their headings and their contenders.
 const COLUMNS: [(&str, &str); 8] = [
@@ -161,7 +157,7 @@ pub fn summary(Measured { version, samples, .. }: &Measured) -> String {
     table
 }
 
-/// The tables of everything that was measured, and the limits that a run did not meet.
+/// The table of all contenders, and the limits that a run did not meet.
 pub fn tables(runs: &[Measured]) -> String {
     let versions: Vec<&str> = runs.iter().map(|run| run.version.as_str()).collect();
     let mut text = match versions.as_slice() {
@@ -171,20 +167,18 @@ pub fn tables(runs: &[Measured]) -> String {
             versions.join(" / ")
         ),
     };
-    for (title, measures) in TABLES {
-        text += &format!("\n### {title}\n\n");
-        text += &heading("", measures.iter().map(|name| measure(name).title));
-        for (name, title) in names() {
-            let cells = measures.iter().map(|of| {
-                in_a_cell(runs.iter().map(|run| {
-                    let median = run.samples.spread(of, name)?.median;
-                    Some(figure(median, measure(of).decimals))
-                }))
-            });
-            let cells: Vec<String> = cells.collect();
-            if cells.iter().any(|cell| !cell.is_empty()) {
-                text += &row(title, cells);
-            }
+    text += "\n### Generating IDs\n\n";
+    text += &heading("", MEASURES.iter().map(|name| measure(name).title));
+    for (name, title) in names() {
+        let cells = MEASURES.iter().map(|of| {
+            in_a_cell(runs.iter().map(|run| {
+                let median = run.samples.spread(of, name)?.median;
+                Some(figure(median, measure(of).decimals))
+            }))
+        });
+        let cells: Vec<String> = cells.collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            text += &row(title, cells);
         }
     }
     text += "\n### Limits\n\n";
