@@ -19,7 +19,7 @@ const [MOST_SNAP_US, MOST_SPREAD_US] = [60_000_000, 60_000_000];
 const EVEN_US = [60_000_000, 1_000_000, 1_000];
 const DAY_US = 86_400_000_000;
 const LIKELY = 3;
-const ROWS_OF_A_SHARD = 16;
+const [ROWS_OF_A_SHARD, ROWS_OF_A_LIKELY_SHARD] = [16, 4];
 const LEAST_SEQ_BITS = 7;
 const LEAST_STEPS = 32;
 const LARGE_CACHE_BITS = 8;
@@ -263,7 +263,9 @@ function divide(ids, time) {
   const layouts = likelyOf(ids, time).filter(({ shardBits }) => fits(shardBits));
   const isFirst = ({ shardPlace, shardBits }, index) =>
     layouts.findIndex((other) => other.shardPlace === shardPlace && other.shardBits === shardBits) === index;
-  const likely = layouts.filter(isFirst).map(({ shardPlace, shardBits }) => of(shardPlace, shardBits, ids.length));
+  // Where nearly each row has a shard of its own, the shard is not one.
+  const mostShards = (layout) => Math.max(Math.trunc(ids.length / (isKnown(layout) ? 1 : ROWS_OF_A_LIKELY_SHARD)), 1);
+  const likely = layouts.filter(isFirst).flatMap((layout) => of(layout.shardPlace, layout.shardBits, mostShards(layout)) ?? []);
   // The last one is that without a shard, which always has one.
   const none = likely.at(-1)?.shardBits === 0 ? [likely.pop()] : [];
   likely.sort((one, other) => isKnown(other) - isKnown(one) || one.shards.length - other.shards.length);

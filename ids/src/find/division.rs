@@ -10,6 +10,9 @@ const LIKELY: usize = 3;
 /// A division is proved only if there are at least so many rows for each shard.
 const ROWS_OF_A_SHARD: usize = 16;
 
+/// A division is likely only if there are at least so many.
+const ROWS_OF_A_LIKELY_SHARD: usize = 4;
+
 /// Fewer values of a counter may all be used by chance, as statements insert so many rows, or as so many servers take turns.
 const LEAST_SEQ_BITS: u8 = 7;
 
@@ -58,7 +61,9 @@ pub fn divide(samples: &[Sample], time: &Time) -> Result<(Vec<Division>, bool), 
     let mut likely: Vec<Division> = Vec::new();
     for layout in likely_layouts(samples, time) {
         if likely.iter().all(|other| other.layout != layout) {
-            likely.extend(Division::of(samples, layout, samples.len())?);
+            // Where nearly each row has a shard of its own, the shard is not one.
+            let rows = if time.known.contains(&layout) { 1 } else { ROWS_OF_A_LIKELY_SHARD };
+            likely.extend(Division::of(samples, layout, samples.len() / rows)?);
         }
     }
     // The last one is that without a shard, which always has one.
