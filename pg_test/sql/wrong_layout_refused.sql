@@ -53,7 +53,8 @@ BEGIN
     END LOOP;
 END $$;
 SELECT refusal(format('SELECT snowflake_convert_column(''of_%s'', ''id'', %s)', preset, shard), ('of_' || preset)::regclass) FROM presets;
-CREATE FUNCTION converted(preset text, shard int, OUT is_above boolean, OUT shard_id int) LANGUAGE plpgsql AS $$
+-- Without the warning that the shard number of the rows goes on.
+CREATE FUNCTION converted(preset text, shard int, OUT is_above boolean, OUT shard_id int) LANGUAGE plpgsql SET client_min_messages = error AS $$
 DECLARE
     last bigint;
     next bigint;
