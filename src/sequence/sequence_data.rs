@@ -143,12 +143,13 @@ unsafe fn read_open_sequence(relation: pg_sys::Relation) -> Result<SequenceData,
         let is_of_another_session = class.relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char && !(*relation).rd_islocaltemp;
         let is_readable = !is_of_another_session && (is_logged || !sys::RecoveryInProgress());
         let page = if is_readable { Some(read_page(relation)?) } else { None };
-        let (state, marked, set_back_from) = page.unwrap_or_default();
+        let (state, [marked, set_back_from]) = page.map_or((None, [None; 2]), |(state, marks)| (Some(state), marks));
         Ok(SequenceData { definition, state, marked, set_back_from, is_logged })
     }
 }
 
-unsafe fn read_page(relation: pg_sys::Relation) -> Result<(Option<State>, Option<i64>, Option<i64>), NoCounter> {
+/// The state, and what [`marked_counter`] and [`set_back_from`] return.
+unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, [Option<i64>; 2]), NoCounter> {
     // SAFETY: the relation is open and a sequence; the buffer is pinned and locked until UnlockReleaseBuffer().
     unsafe {
         let buffer = sys::ReadBuffer(relation, 0);
@@ -156,7 +157,8 @@ unsafe fn read_page(relation: pg_sys::Relation) -> Result<(Option<State>, Option
         let data = check_magic(buffer).map(|page| {
             let (tuple, _) = sys::first_tuple(page);
             let state = (*sys::GETSTRUCT::<sys::FormData_pg_sequence_data>(tuple)).state();
-            (Some(state), marked_counter(page), set_back_from(page, sys::storage_numbers(sys::relation_locator(relation))))
+            let storage = sys::storage_numbers(sys::relation_locator(relation));
+            (state, [marked_counter(page), set_back_from(page, storage)])
         });
         sys::UnlockReleaseBuffer(buffer);
         data
