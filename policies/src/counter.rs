@@ -7,8 +7,8 @@ use crate::clock::Now;
 use crate::lease::Ticks;
 use pg_snowflake_ids::layout::{Layout, Packed};
 
-/// How far ahead a WAL record covers the counter: 100 ms at full rate. So a sequence writes about 10 records a
-/// second, however busy it is, and a crash skips at most this much.
+/// How far ahead a WAL record covers the counter: 100 ms at full rate, but fewer than 2^32 counters. So a sequence
+/// writes about 10 records a second, however busy it is, and a crash skips at most this much.
 const LOG_AHEAD_US: i64 = 100_000;
 
 /// The shortest wait, or `max_lead` / 20 or `max_wait` if that is less. Without it, callers that compete for
@@ -176,7 +176,7 @@ impl Coverage {
         (self.last - run.last).min(SEQ_LOG_VALS)
     }
 
-    /// How many of the covered counters are left after the run; at most `u32::MAX`.
+    /// How many of the covered counters are left after the run.
     #[inline]
     pub fn left(self, run: Run) -> u32 {
         u32::try_from(self.last - run.last).unwrap_or(u32::MAX)
@@ -421,8 +421,10 @@ pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) -> 
     if let Some(last) = covered.filter(|&last| run.last <= last) {
         return Coverage { last, is_new: false };
     }
-    let ahead = run.last.saturating_add(layout.counters_in(LOG_AHEAD_US));
-    Coverage { last: ahead.min(max_value).min(layout.max_counter()), is_new: true }
+    // With more, `left` would not be exact.
+    let ahead = layout.counters_in(LOG_AHEAD_US).min(u32::MAX.into());
+    let last = run.last.saturating_add(ahead);
+    Coverage { last: last.min(max_value).min(layout.max_counter()), is_new: true }
 }
 
 /// The group of the node of Citus to whose range a sequence with these bounds is limited: `AlterSequenceMinMax()` in its

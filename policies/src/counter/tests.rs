@@ -3,6 +3,7 @@
 use super::*;
 use crate::clock::Guard;
 use crate::lease::{Span, Ticks};
+use pg_snowflake_ids::layout::Unit;
 use pg_snowflake_ids::presets::INSTAGRAM;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -236,6 +237,17 @@ fn log_cnt_is_what_is_covered_but_at_most_what_core_logs_ahead() {
     for (covered, log_cnt) in [(7, 0), (8, 1), (39, 32), (40, 32), (102_407, 32)] {
         let coverage = Coverage { last: covered, is_new: false };
         assert_eq!(coverage.log_cnt(Run { first: 5, last: 7 }), log_cnt, "{covered}");
+    }
+}
+
+/// Otherwise, the page of a layout with many counters in 100 ms would show a higher counter than the last one that was issued.
+#[test]
+fn what_is_left_of_a_record_is_exact_in_every_layout() {
+    let most = Layout { unit: Unit::Us10, time_bits: 33, shard_bits: 0, seq_bits: 31, ..INSTAGRAM };
+    for layout in [INSTAGRAM, most] {
+        let run = Run { first: 41, last: 50 };
+        let coverage = cover(run, None, i64::MAX, layout);
+        assert_eq!(coverage.last - i64::from(coverage.left(run)), run.last, "{layout:?}");
     }
 }
 
