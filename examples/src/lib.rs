@@ -70,6 +70,15 @@ pub fn packages(client: &str, packages: &[&str]) -> Option<TempDir> {
     unpack(client, packages, temp_dir)
 }
 
+/// The same with one package, and with those that it needs and the machine lacks.
+pub fn package_with_needs(client: &str, package: &str) -> Option<TempDir> {
+    let simulated =
+        command("apt-get", Path::new("/")).args(["--simulate", "--no-install-recommends", "install", package]).output().unwrap();
+    let lines = String::from_utf8_lossy(&simulated.stdout);
+    let missing = lines.lines().filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next()).filter(|&needed| needed != package);
+    packages(client, &[package].into_iter().chain(missing).collect::<Vec<_>>())
+}
+
 /// Whether the program is on this machine. `./dev` has installed it if the distribution has it. If it is not there, reports that the client
 /// is left out.
 pub fn has_program(client: &str, program: &Path) -> bool {

@@ -2,3 +2,7 @@
 //! runs them. They take minutes each, since these programs wait for times of their own; no test asserts a time.
 
 mod patroni;
+mod pgbouncer;
+mod pgpool;
+mod plugins;
+mod pooler;
