@@ -36,8 +36,8 @@ impl Package {
         let files = self.dir().join("package/usr");
         let libraries = fs::read_dir(files.join("lib")).into_iter().flatten().map(|entry| entry.unwrap().path());
         let libraries: Vec<String> = libraries.map(|path| path.display().to_string()).collect();
-        let mut command = program_of_server_user(&files.join("sbin").join(self.program), self.dir());
-        command.env("LD_LIBRARY_PATH", libraries.join(":")).args(arguments);
+        let mut command = program_of_server_user(self.dir());
+        command.env("LD_LIBRARY_PATH", libraries.join(":")).arg(files.join("sbin").join(self.program)).args(arguments);
         let pooler = Pooler { program: Program::start(command, self.dir().join("log")), config: config(self.dir()) };
         assert!(comes_true(|| pooler.config.connect(NoTls).is_ok()), "{}", pooler.program.log());
         pooler
