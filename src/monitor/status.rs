@@ -92,7 +92,7 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
 }
 
 fn set_back(data: &SequenceData, relid: pg_sys::Oid) -> Option<String> {
-    let (from, to) = (data.set_back_from?, data.state?.last_value);
+    let (from, to) = (data.set_back_from?, data.state?.last_issued());
     Some(messages::set_back(quoted(&relation_name(relid)), from, to).summary())
 }
 

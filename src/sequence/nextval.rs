@@ -241,7 +241,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         elm.recent_page = RecentPage { catalog_version, visits_left: RECENT_PAGE_VISITS, locator, buffer: locked.buffer, definition };
         let max_value = definition.max_value;
         let to = locked.state();
-        let set_back = locked.set_back_from(sys::storage_numbers(locator)).map(|from| SetBack { from, to: to.last_value });
+        let set_back = locked.set_back_from(sys::storage_numbers(locator)).map(|from| SetBack { from, to: to.last_issued() });
         let state = set_back.map_or(to, |set_back| State::after(set_back.from));
         let advance = |count| {
             let decision = counter::advance(state, max_value, count, request);
