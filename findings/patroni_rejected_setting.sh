@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Patroni 4.1.5 shows nothing when a server rejects a setting of the dynamic configuration: after `patronictl edit-config -p
 # log_destination=nowhere`, the server logs an error at the reload and keeps the old value, and both `patronictl list` and the member's API
-# are as before. The next start fails. Expected: a mark in the list, as for a pending restart.
+# are as before. Expected: a mark in the list, as for a pending restart.
 # shellcheck source=findings/servers.sh
 source "$(dirname "$0")/servers.sh"
 unpack_with_server etcd-server=3.4.23-4+b4
