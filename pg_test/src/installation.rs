@@ -113,11 +113,24 @@ pub fn major(bindir: &Path) -> u32 {
     digits[..end].parse().expect("a version begins with its major")
 }
 
-/// The programs of the installation that `PG_CONFIG_NEXT` names: another major, with the extension installed, for upgrades.
-pub fn next_bindir() -> Option<&'static Path> {
-    static BINDIR: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let ask = || std::env::var_os("PG_CONFIG_NEXT").map(|pg_config| ask_pg_config(pg_config, "--bindir"));
-    BINDIR.get_or_init(ask).as_deref()
+/// The programs of the installation that `PG_CONFIG_NEXT` names: another major, with the extension installed, for upgrades. If there is
+/// none that `pg_upgrade` can upgrade to, what is missing.
+pub fn next_bindir() -> Result<&'static Path, &'static str> {
+    static BINDIR: OnceLock<Result<PathBuf, &str>> = OnceLock::new();
+    let find = || {
+        let pg_config = std::env::var_os("PG_CONFIG_NEXT").ok_or("later major version of the same origin")?;
+        let next = ask_pg_config(pg_config, "--bindir");
+        let go_together = !mentions_column_versions(&bindir().join("postgres")) || mentions_column_versions(&next.join("pg_dump"));
+        go_together.then_some(next).ok_or("later major version whose pg_dump leaves out pg_attver, which this server writes")
+    };
+    BINDIR.get_or_init(find).as_deref().map_err(|missing| *missing)
+}
+
+/// Whether the program knows the option `pg_attver`, which servers write into each new column from the minor versions of November 2026 on,
+/// such as 15.20. A `pg_dump` that does not know it, such as that of 19rc1, dumps it, and its server refuses it.
+fn mentions_column_versions(program: &Path) -> bool {
+    let program = fs::read(program).expect("an installed program");
+    program.windows(9).any(|bytes| bytes == b"pg_attver")
 }
 
 /// Keeps PostgreSQL's environment variables from a program: a `PGHOST` or `PGOPTIONS` of the person who runs the tests would

@@ -114,6 +114,6 @@ impl Fault {
 
     /// What the fault needs and this machine lacks, if anything.
     pub fn left_out(&self) -> Option<&'static str> {
-        (self.name == "upgrade" && installation::next_bindir().is_none()).then_some("later major version of the same origin")
+        if self.name == "upgrade" { installation::next_bindir().err() } else { None }
     }
 }

@@ -168,6 +168,7 @@ impl Report {
     fn upgrades(&self) -> String {
         let is_planned = self.rows.iter().any(|row| row.fault.name == "upgrade");
         installation::next_bindir()
+            .ok()
             .filter(|_| is_planned)
             .map_or_else(String::new, |bindir| format!(", upgrades to PostgreSQL {}", installation::major(bindir)))
     }

@@ -4,7 +4,8 @@ use super::builder::SETTINGS;
 use super::{Cluster, Options, Shutdown};
 use crate::installation;
 use crate::wait::wait_for;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 impl Cluster {
     /// A hot standby that streams from this server, with its own fake clock if this server has one.
@@ -35,7 +36,7 @@ impl Cluster {
         installation::run(&mut cp, b"");
         if frozen.is_some() {
             // On another machine there is no process of that number.
-            std::fs::remove_file(of_copy).expect("the file was copied");
+            fs::remove_file(of_copy).expect("the file was copied");
         }
         copy
     }
@@ -85,7 +86,9 @@ impl Cluster {
         upgrade.arg("--old-datadir").arg(self.dir.path().join("data"));
         upgrade.args(["--new-datadir=data", "--username=postgres", "--socketdir"]);
         upgrade.arg(new.dir.path());
-        installation::run(&mut upgrade, b"");
+        let output = upgrade.output().expect("pg_upgrade can be run");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{upgrade:?}: {}\n{said}{}", output.status, logs_of_pg_upgrade(&new.dir.path().join("data")));
         new.start();
         new
     }
@@ -93,4 +96,18 @@ impl Cluster {
     fn wait_until_it_writes(&self) {
         wait_for(&mut self.connect(), "SELECT NOT pg_is_in_recovery()", "recovery has ended");
     }
+}
+
+/// The last error of each program that a failed pg_upgrade has run, or else its last lines: pg_upgrade itself only names the files.
+fn logs_of_pg_upgrade(data: &Path) -> String {
+    let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("an entry").path());
+    let logs = entries(data.join("pg_upgrade_output.d")).flat_map(|run| entries(run.join("log")));
+    let tail = |log: PathBuf| {
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let error = lines.iter().rposition(|line| line.contains("error:"));
+        let start = error.unwrap_or(lines.len().saturating_sub(3));
+        format!("{}:\n{}\n", log.display(), lines[start..].join("\n"))
+    };
+    logs.map(tail).collect()
 }
