@@ -68,7 +68,7 @@ END $$;
 SELECT preset, converted.* FROM presets, converted(preset, shard) \g (tuples_only=off format=aligned)
 
 \echo -- numbers that are not IDs convert without a layout
-CREATE FUNCTION converts(id text) RETURNS regclass LANGUAGE plpgsql AS $$
+CREATE FUNCTION converts(id text) RETURNS regclass LANGUAGE plpgsql SET client_min_messages = error AS $$
 BEGIN
     EXECUTE format('DROP TABLE IF EXISTS numbers; CREATE TABLE numbers (id bigint PRIMARY KEY);
                     INSERT INTO numbers SELECT %s FROM generate_series(1, 1000) AS n', id);
