@@ -31,7 +31,8 @@ postgresql:
   pg_hba: ["local all all trust"]
 YML
 server /usr/bin/python3 packages/bin/patroni patroni.yml >patroni.log 2>&1 &
-programs=($! "${programs[@]}") # first, since it needs etcd to end
+until patroni=$(pgrep -P $!); do sleep 0.1; done # a child of the shell that runs the function
+programs=("$patroni" "${programs[@]}")
 list() { patronictl list --format json; }
 api() { curl --silent http://127.0.0.1:28008/patroni; }
 until api | grep -q '"role": "primary"' && sql 25432 -c "SELECT 1" >/dev/null 2>&1; do sleep 1; done
