@@ -38,8 +38,9 @@ fn a_sequence_that_is_handed_over_repeats_no_id() {
     assert_eq!(count_repeats(ids), 0);
 }
 
+/// The second refresh sets the sequence below these IDs.
 #[test]
-fn a_subscriber_repeats_ids_that_it_generates_between_two_refreshes() {
+fn a_subscriber_repeats_no_id_that_it_generates_between_two_refreshes() {
     let Some((publisher, subscriber)) = publisher_and_subscriber("a subscriber that is refreshed") else {
         return;
     };
@@ -51,7 +52,7 @@ fn a_subscriber_repeats_ids_that_it_generates_between_two_refreshes() {
     ids.extend(take(&mut subscriber.connect(), TAKE));
     run(&subscriber, UNSUBSCRIBE);
 
-    assert_eq!(count_repeats(ids), 100);
+    assert_eq!(count_repeats(ids), 0);
 }
 
 /// Two servers with a sequence `s`, the second of which has subscribed to that of the first.
