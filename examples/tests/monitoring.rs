@@ -74,7 +74,9 @@ fn the_runbook_of_each_alert_exists() {
         let text = fs::read_to_string(top().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
         let mut headings = text.lines().filter(|line| line.starts_with('#'));
         let is_target = |line: &str| anchor_of(line.trim_start_matches('#').trim()) == anchor;
-        assert!(headings.any(is_target), "{page} has no #{anchor}");
+        // A short runbook is a row of a table.
+        let is_row = text.contains(&format!("| <a id=\"{anchor}\"></a>"));
+        assert!(is_row || headings.any(is_target), "{page} has no #{anchor}");
         count += 1;
     }
     assert!(count > 10, "{count} runbooks");
