@@ -3,7 +3,6 @@
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
-use crate::postgres::report::{quoted, relation_name};
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use crate::postgres::timestamp::{interval, timestamptz};
 use crate::sequence::{self, NoCounter, SequenceData};
@@ -13,7 +12,6 @@ use pg_snowflake_policies::clock::{Guard, Now, Steps};
 use pg_snowflake_policies::counter::{self, Decision, Reading, Request};
 use pg_snowflake_policies::headroom::Headroom;
 use pg_snowflake_policies::lease::Ticks;
-use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
 
 /// `snowflake_clock() → (reading, high_water_mark timestamptz, regressions bigint, largest_regression interval,
@@ -87,13 +85,10 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
         last_id_at: headroom.and_then(|headroom| headroom.last_us).map(timestamptz),
         lead: headroom.map(|headroom| interval(headroom.lead_us)),
         ids_left: headroom.map(|headroom| headroom.ids_left.into()),
-        error: nextval_error(data, layout, now).map(|error| summary(error, relid)).or_else(|| set_back(data, relid)),
+        error: nextval_error(data, layout, now)
+            .map(|error| summary(error, relid))
+            .or_else(|| data.set_back.map(|set_back| set_back.report(relid).summary())),
     }
-}
-
-fn set_back(data: &SequenceData, relid: pg_sys::Oid) -> Option<String> {
-    let (from, to) = (data.set_back_from?, data.state?.last_issued());
-    Some(messages::set_back(quoted(&relation_name(relid)), from, to).summary())
 }
 
 /// The error that a call for an ID would raise. It is the same decision from the same numbers, but ignores what

@@ -35,22 +35,19 @@
 //!   out.
 //! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or
 //!   RESTART.
-//! - A sequence that was set back goes on after the last counter that was issued ([`LockedPage::set_back_from`]).
+//! - A sequence that was set back goes on after the last counter that was issued ([`SetBack`]).
 //! - How far the WAL record reaches is stored on the page (see `page.rs`), not taken from `log_cnt`. The page
 //!   is marked dirty before the redo pointer is read.
 
 use super::interface::{Authority, Failure, NoCounter};
-#[allow(unused_imports, reason = "for the documentation")]
-use super::page::LockedPage;
-use super::page::{read_seq_tuple, write_seq_tuple};
+use super::page::{SetBack, read_seq_tuple, write_seq_tuple};
 use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, forget_dropped_sequences, with_entry};
 use super::sequence_data::{Definition, has_privilege};
 use super::{backend_clock, invalidation, sys};
-use crate::postgres::report::{Raise, quoted, relation_name};
+use crate::postgres::report::Raise;
 use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::counter::{self, Decision, Reading, Run, State};
 use pg_snowflake_policies::homed::{self, Class, Homed};
-use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::{PgLogLevel, pg_sys};
 use std::ffi::{c_char, c_int};
 
@@ -123,8 +120,8 @@ fn next_wanted<A: Authority, T>(
         backend_clock::report_step();
         match issued? {
             Ok((issued, set_back)) => {
-                if let Some(SetBack { from, to }) = set_back {
-                    messages::set_back(quoted(&relation_name(relid)), from, to).log(PgLogLevel::LOG);
+                if let Some(set_back) = set_back {
+                    set_back.report(relid).log(PgLogLevel::LOG);
                 }
                 return Ok(issued);
             }
@@ -143,15 +140,6 @@ enum Wanted<'a> {
     Run(i64),
     /// From the page, the next one that makes a homed ID.
     Homed(&'a Homed<'a>),
-}
-
-/// A sequence was set below counters that were issued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct SetBack {
-    /// The last of them. The next one follows it.
-    from: i64,
-    /// What the sequence was set to.
-    to: i64,
 }
 
 /// The result of a call that raises no error.
@@ -240,9 +228,8 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         let locator = sys::relation_locator(seqrel);
         elm.recent_page = RecentPage { catalog_version, visits_left: RECENT_PAGE_VISITS, locator, buffer: locked.buffer, definition };
         let max_value = definition.max_value;
-        let to = locked.state();
-        let set_back = locked.set_back_from(sys::storage_numbers(locator)).map(|from| SetBack { from, to: to.last_issued() });
-        let state = set_back.map_or(to, |set_back| State::after(set_back.from));
+        let set_back = locked.set_back(sys::storage_numbers(locator));
+        let state = set_back.map_or(locked.state(), |set_back| State::after(set_back.from));
         let advance = |count| {
             let decision = counter::advance(state, max_value, count, request);
             decision.map(|run| (run, class.first))

@@ -5,8 +5,10 @@
 
 use super::interface::NoCounter;
 use super::sys::{self, FormData_pg_sequence_data};
+use crate::postgres::report::{Report, quoted, relation_name};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_policies::counter::{self, Run, State};
+use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::pg_sys;
 use std::mem::offset_of;
 
@@ -38,13 +40,13 @@ impl LockedPage {
         unsafe { (*self.data).state() }
     }
 
-    /// [`set_back_from`]
+    /// [`set_back`]
     ///
     /// # Safety
     /// The page is still locked.
-    pub unsafe fn set_back_from(self, storage: Storage) -> Option<i64> {
+    pub unsafe fn set_back(self, storage: Storage) -> Option<SetBack> {
         // SAFETY: as the caller promises.
-        unsafe { set_back_from(self.page, storage) }
+        unsafe { set_back(self.page, storage) }
     }
 
     fn coverage_record(self) -> *mut CoverageRecord {
@@ -181,19 +183,34 @@ pub unsafe fn marked_counter(page: pg_sys::Page) -> Option<i64> {
     (record.lsn != 0).then_some(record.last_value)
 }
 
-/// The last counter that was issued, if somebody has set the sequence below it since: `setval()`, or a tool of replication. Core has logged
+/// A sequence that somebody has set below counters that were issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetBack {
+    /// The last counter that was issued. The next one follows it.
+    pub from: i64,
+    to: i64,
+}
+
+impl SetBack {
+    /// What is said of it for the sequence `relid`.
+    pub fn report(self, relid: pg_sys::Oid) -> Report {
+        messages::set_back(quoted(&relation_name(relid)), self.from, self.to)
+    }
+}
+
+/// Whether somebody has set the sequence below the last counter that was issued: `setval()`, or a tool of replication. Core has logged
 /// the page then, and has left our record in place. Its `nextval()` does so, too, but only moves the sequence forward.
 ///
 /// # Safety
 /// The page is locked, and a sequence's.
-pub unsafe fn set_back_from(page: pg_sys::Page, storage: Storage) -> Option<i64> {
+pub unsafe fn set_back(page: pg_sys::Page, storage: Storage) -> Option<SetBack> {
     // SAFETY: as the caller promises.
     unsafe {
         let record = *coverage_record(page);
         let data = sys::GETSTRUCT::<FormData_pg_sequence_data>(sys::first_tuple(page).0);
         let is_logged_by_core = record.storage == storage && record.lsn != sys::PageGetLSN(page);
-        let issued = record.last_value.saturating_sub(i64::from(record.left));
-        (is_logged_by_core && (*data).state().last_issued() < issued).then_some(issued)
+        let (from, to) = (record.last_value.saturating_sub(i64::from(record.left)), (*data).state().last_issued());
+        (is_logged_by_core && to < from).then_some(SetBack { from, to })
     }
 }
 
@@ -215,7 +232,7 @@ unsafe fn clear_xmax(buffer: pg_sys::Buffer, tuple: pg_sys::HeapTupleHeader) {
 /// Logs how far the counter may advance, if a record is due, and then writes where it is after the run.
 /// `wal_locator` is the storage that the record names; `None` if the sequence is not logged.
 ///
-/// Returns whether it has written: not if the run is below what [`set_back_from`] returns.
+/// Returns whether it has written: not if the run is below the last counter of [`set_back`].
 ///
 /// # Safety
 /// The page is still locked.
@@ -247,7 +264,7 @@ pub unsafe fn write_seq_tuple(
         // standby. Assigning one may fail, so it comes before the critical section; the abort then releases the
         // page, which has not changed.
         if coverage.is_new {
-            if locked.set_back_from(storage).is_some_and(|generated| run.first <= generated) {
+            if locked.set_back(storage).is_some_and(|set_back| run.first <= set_back.from) {
                 return false;
             }
             sys::GetTopTransactionId();

@@ -8,7 +8,7 @@
 //! read.
 
 use super::interface::NoCounter;
-use super::page::{check_magic, marked_counter, set_back_from};
+use super::page::{SetBack, check_magic, marked_counter, set_back};
 use super::sys::{self, FormData_pg_sequence};
 use pg_snowflake_policies::counter::{State, group_of_range};
 use pgrx::pg_sys;
@@ -87,8 +87,8 @@ pub struct SequenceData {
     pub state: Option<State>,
     /// A counter up to which the sequence has generated IDs, if its page still shows one.
     pub marked: Option<i64>,
-    /// The counter above which the sequence goes on, because it was set back.
-    pub set_back_from: Option<i64>,
+    /// Whether the sequence was set back, and from where it goes on.
+    pub set_back: Option<SetBack>,
     /// Whether the sequence survives a crash and reaches a standby: it is neither unlogged nor temporary.
     pub is_logged: bool,
 }
@@ -96,7 +96,7 @@ pub struct SequenceData {
 impl SequenceData {
     /// The state from which the next ID goes on.
     pub fn next_state(&self) -> Option<State> {
-        self.set_back_from.map(State::after).or(self.state)
+        self.set_back.map(|set_back| State::after(set_back.from)).or(self.state)
     }
 }
 
@@ -143,13 +143,13 @@ unsafe fn read_open_sequence(relation: pg_sys::Relation) -> Result<SequenceData,
         let is_of_another_session = class.relpersistence == pg_sys::RELPERSISTENCE_TEMP as c_char && !(*relation).rd_islocaltemp;
         let is_readable = !is_of_another_session && (is_logged || !sys::RecoveryInProgress());
         let page = if is_readable { Some(read_page(relation)?) } else { None };
-        let (state, [marked, set_back_from]) = page.map_or((None, [None; 2]), |(state, marks)| (Some(state), marks));
-        Ok(SequenceData { definition, state, marked, set_back_from, is_logged })
+        let (state, marked, set_back) = page.map_or((None, None, None), |(state, marked, set_back)| (Some(state), marked, set_back));
+        Ok(SequenceData { definition, state, marked, set_back, is_logged })
     }
 }
 
-/// The state, and what [`marked_counter`] and [`set_back_from`] return.
-unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, [Option<i64>; 2]), NoCounter> {
+/// The state, and what [`marked_counter`] and [`set_back`] return.
+unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, Option<i64>, Option<SetBack>), NoCounter> {
     // SAFETY: the relation is open and a sequence; the buffer is pinned and locked until UnlockReleaseBuffer().
     unsafe {
         let buffer = sys::ReadBuffer(relation, 0);
@@ -158,7 +158,7 @@ unsafe fn read_page(relation: pg_sys::Relation) -> Result<(State, [Option<i64>; 
             let (tuple, _) = sys::first_tuple(page);
             let state = (*sys::GETSTRUCT::<sys::FormData_pg_sequence_data>(tuple)).state();
             let storage = sys::storage_numbers(sys::relation_locator(relation));
-            (state, [marked_counter(page), set_back_from(page, storage)])
+            (state, marked_counter(page), set_back(page, storage))
         });
         sys::UnlockReleaseBuffer(buffer);
         data
