@@ -9,7 +9,7 @@
 
 use crate::postgres::report::quoted;
 use pgrx::{GucFlags, pg_sys};
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
@@ -179,23 +179,25 @@ pub fn unknown_at_start() -> Option<&'static Unknown> {
     UNKNOWN_AT_START.get()
 }
 
+/// What the name of each setting begins with.
+const PREFIX: &[u8] = b"pg_snowflake.";
+
 /// The first unknown parameter. Before the settings are defined, each that has a value has a placeholder. A parallel worker has no say:
 /// its leader has loaded the library, and a value that was stored for the database or the role since is not the leader's.
 pub fn unknown() -> Option<Unknown> {
-    const PREFIX: &[u8] = b"pg_snowflake.";
     // SAFETY: a plain global of the backend.
-    if unsafe { pg_sys::ParallelWorkerNumber } >= 0 {
+    if unsafe { pg_sys::ParallelWorkerNumber } >= 0 || !may_be_unknown() {
         return None;
     }
-    variables().iter().find_map(|&variable| {
-        // SAFETY: a variable of the server, whose name is a C string.
-        let (variable, name) = unsafe { (&*variable, CStr::from_ptr((*variable).name)) };
-        let bytes = name.to_bytes();
+    let variables = variables();
+    let first = variables.partition_point(|&variable| in_order(name_of(variable).to_bytes(), PREFIX).is_lt());
+    let ours = variables[first..].iter().take_while(|&&variable| has_prefix(name_of(variable).to_bytes()));
+    ours.copied().find_map(|variable| {
+        // SAFETY: a variable of the server.
+        let (name, variable) = (name_of(variable), unsafe { &*variable });
         // After RESET, a placeholder without a value remains.
         let has_value = variable.source != pg_sys::GucSource::PGC_S_DEFAULT;
-        let has_prefix = bytes.len() >= PREFIX.len() && bytes[..PREFIX.len()].eq_ignore_ascii_case(PREFIX);
-        let is_known = Setting::ALL.iter().any(|known| known.name().to_bytes().eq_ignore_ascii_case(bytes));
-        (has_value && has_prefix && !is_known).then(|| Unknown {
+        (has_value && !is_known(name.to_bytes())).then(|| Unknown {
             name: name.to_string_lossy().into_owned(),
             nearest: nearest(name, PREFIX.len()),
             source: variable.source,
@@ -206,6 +208,35 @@ pub fn unknown() -> Option<Unknown> {
             }),
         })
     })
+}
+
+fn has_prefix(name: &[u8]) -> bool {
+    name.get(..PREFIX.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PREFIX))
+}
+
+fn is_known(name: &[u8]) -> bool {
+    Setting::ALL.iter().any(|known| known.name().to_bytes().eq_ignore_ascii_case(name))
+}
+
+/// Whether a parameter of our prefix may have a value and not be one of the settings.
+fn may_be_unknown() -> bool {
+    #[cfg(feature = "pg15")]
+    return true;
+    // The server sorts its table for each caller, which takes longer than all else at library load. What it passes to a parallel worker
+    // has the name of each parameter that has a value, and a zero byte after it.
+    #[cfg(not(feature = "pg15"))]
+    {
+        // SAFETY: as many bytes as the server asks for, all of them initialized.
+        let state = unsafe {
+            let size = pg_sys::EstimateGUCStateSpace();
+            let state = pg_sys::palloc0(size);
+            pg_sys::SerializeGUCState(size, state.cast());
+            std::slice::from_raw_parts(state.cast::<u8>(), size)
+        };
+        let dots = (PREFIX.len() - 1..state.len()).filter(|&at| state[at] == b'.');
+        let texts = dots.map(|dot| &state[dot + 1 - PREFIX.len()..]).filter(|text| has_prefix(text));
+        texts.map(|text| text.split(|&byte| byte == 0).next().unwrap_or_default()).any(|name| !is_known(name))
+    }
 }
 
 /// Whether the postmaster is preloading the library.
@@ -231,7 +262,7 @@ fn distance(one: &CStr, other: &CStr) -> c_int {
     }
 }
 
-/// The server's table of its settings. On 16 and later, a copy in the current memory context.
+/// The server's table of its settings, sorted by name. On 16 and later, a copy in the current memory context.
 fn variables() -> &'static [*mut pg_sys::config_generic] {
     // SAFETY: an array of that many pointers.
     unsafe {
@@ -246,15 +277,25 @@ fn variables() -> &'static [*mut pg_sys::config_generic] {
     }
 }
 
+/// The name of a variable; that of a placeholder as it was spelt when it was set.
+fn name_of(variable: *mut pg_sys::config_generic) -> &'static CStr {
+    // SAFETY: a variable of the server, whose name is a C string.
+    unsafe { CStr::from_ptr((*variable).name) }
+}
+
+/// `guc_name_compare()`
+fn in_order(one: &[u8], other: &[u8]) -> std::cmp::Ordering {
+    let folded = |byte: &u8| byte.to_ascii_lowercase() as c_char;
+    one.iter().map(folded).cmp(other.iter().map(folded))
+}
+
 /// The variable of a setting; before the setting is defined, the placeholder that stores a value for it.
 fn variable(name: &CStr) -> Option<*mut pg_sys::config_generic> {
-    // SAFETY: the server's table of its settings, each with a C string for a name.
     #[cfg(feature = "pg15")]
-    unsafe {
-        let name = name.to_bytes();
-        // As in guc_name_compare(): a placeholder keeps the spelling with which it was set.
-        let has_this_name = |found: &*mut pg_sys::config_generic| CStr::from_ptr((**found).name).to_bytes().eq_ignore_ascii_case(name);
-        variables().iter().copied().find(has_this_name)
+    {
+        let variables = variables();
+        let found = variables.binary_search_by(|&variable| in_order(name_of(variable).to_bytes(), name.to_bytes()));
+        found.ok().map(|at| variables[at])
     }
     // SAFETY: a C string; nothing is created, and no error is raised if there is no such setting.
     #[cfg(not(feature = "pg15"))]
