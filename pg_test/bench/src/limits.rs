@@ -35,7 +35,7 @@ const SAME_TIME: f64 = 1.05;
 const SAME_SIZE: f64 = 1.01;
 
 #[rustfmt::skip]
-const LIMITS: [Limit; 62] = [
+const LIMITS: [Limit; 65] = [
     most("ns_per_id", OURS, CORE, 0.6),
     most("ns_per_id", OURS_64, CORE_64, 0.45),
     most("ns_per_id_with_loop", BATCH, CORE_64, 0.65),
@@ -46,6 +46,10 @@ const LIMITS: [Limit; 62] = [
     least("tps_of_100_ids_8_clients", "managed_batch", ORIGINAL, 0.5),
     most("ns_per_first_id", OURS, CORE, 0.8),
     most("ns_per_first_id", OURS_64, CORE_64, 1.0),
+    // What a connection pays that generates one ID. Up to 15, the server sorts all its settings for each one that a library defines.
+    most("ms_of_a_connection", OURS, CORE, 1.3),
+    most("ms_of_a_connection", OURS, PGEDGE, 1.2),
+    most("ms_of_load", OURS, PGEDGE, 2.6),
     most("wal_records_per_1000000_ids", OURS, CORE, 0.01),
     // What is left for checks and arithmetic. An ID from the cache, or of a batch, needs no page. A batch returns its rows itself, so
     // the whole statements are compared. The bounds leave room for noise above what a quiet machine shows.
@@ -140,8 +144,12 @@ fn all() -> impl Iterator<Item = Limit> {
 
 /// Whether a turn that takes seconds is due: in each of the rounds if a limit uses its figure, else in three of them.
 pub fn is_due(round: usize, rounds: usize, measure: &str, contender: &str) -> bool {
-    let is_judged = |limit: Limit| limit.measure == measure && limit.is_about(contender);
-    round.is_multiple_of((rounds / 3).max(1)) || all().any(is_judged)
+    round.is_multiple_of((rounds / 3).max(1)) || is_judged(measure, contender)
+}
+
+/// Whether a limit uses the figure.
+pub fn is_judged(measure: &str, contender: &str) -> bool {
+    all().any(|limit| limit.measure == measure && limit.is_about(contender))
 }
 
 /// The widest interval of an undecided figure that says something about it, as a fraction of the median.

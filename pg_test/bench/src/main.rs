@@ -2,6 +2,7 @@
 //!
 //! Each part starts its own server and runs all contenders in every round, so that a disturbance of the machine affects all of them.
 
+mod connections;
 mod contenders;
 mod ids;
 mod instructions;
@@ -26,9 +27,10 @@ use std::time::Instant;
 use tables::Measured;
 
 /// All parts, in their order.
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("backend", "IDs in one backend", ids::in_one_statement),
     ("first", "the first ID of a transaction", ids::in_transactions_of_one),
+    ("connections", "connections that generate one ID", connections::connections),
     ("repeats", "whether IDs of one statement repeat", ids::repeats),
     ("bulk", "an INSERT of many rows", rows::bulk),
     ("load", "transactions of several clients, flushed to disk", rows::load),
@@ -47,7 +49,7 @@ struct Options {
     /// The size of everything: 1 as in the documentation, 0.1 for a tenth of it. Below 1 the figures are only a quick look.
     #[arg(long, default_value = "1", value_parser = scale)]
     scale: f64,
-    /// Only these parts: backend, first, repeats, bulk, load, reading, large or instructions.
+    /// Only these parts: backend, first, connections, repeats, bulk, load, reading, large or instructions.
     #[arg(long, value_delimiter = ',', value_parser = PARTS.map(|(name, ..)| name))]
     only: Vec<String>,
     /// The folder for all measurements, as postgresql-VERSION.csv. Of a complete run, it is target/pg_snowflake-bench.

@@ -39,11 +39,12 @@ const COLUMNS: [(&str, &str); 8] = [
 type Row = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 #[rustfmt::skip]
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 14] = [
     ("", "ns_per_id", &[]),
     ("the same in the default layout", "ns_per_id", &[("ours_cache_1", "ours_postgres")]),
     ("the same with `CACHE 64`", "ns_per_id", &[("ours_cache_1", "ours_cache_64"), ("core_cache_1", "core_cache_64")]),
     ("", "ns_per_first_id", &[]),
+    ("", "ms_of_a_connection", &[]),
     ("", "tps_of_an_insert_8_clients", &[]),
     ("", "tps_of_100_ids_8_clients", &[]),
     ("the same with `CACHE 64`", "tps_of_100_ids_8_clients", &[("ours_cache_1", "ours_cache_64"), ("core_cache_1", "core_cache_64")]),

@@ -15,7 +15,7 @@ fn bench(folder: &Path, options: &[&str]) -> (bool, String) {
 #[test]
 fn the_bench_measures_what_has_a_limit_or_stands_in_the_summary() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = ["--only", "backend,first,repeats,bulk,load,reading,large"];
+    let parts = ["--only", "backend,first,connections,repeats,bulk,load,reading,large"];
     let (is_met, said) = bench(folder.path(), &parts);
     assert_eq!(is_met, !said.contains(" **not met** |"), "{said}");
     for text in [
