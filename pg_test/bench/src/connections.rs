@@ -1,7 +1,7 @@
 //! Connections that generate one ID, as those of programs that connect for each request: the time of the whole, and of loading the
 //! library, which each of them does unless the server preloads it.
 
-use crate::contenders::{Contender, INSERT};
+use crate::contenders::{Contender, INSERT, OURS};
 use crate::limits::is_judged;
 use crate::run::{Run, connect, database_of, execute, server};
 use crate::turns::interleaved;
@@ -14,20 +14,25 @@ const CONNECTIONS: i64 = 200;
 const WHOLE: &str = "ms_of_a_connection";
 const LOAD: &str = "ms_of_load";
 
+/// [`OURS`], on a server that preloads its library.
+pub const PRELOADED: (&str, &str) = ("ours_preloaded", "`snowflake_nextval`, preloaded");
+
 pub fn connections(run: &mut Run) {
-    let (server, count) = (server().start(), run.scaled(CONNECTIONS));
-    let mut contenders = run.contenders.clone();
-    contenders.retain(|contender| is_judged(WHOLE, contender.name));
-    for contender in &contenders {
-        execute(&mut database_of(&server, contender), &contender.create_table());
+    let count = run.scaled(CONNECTIONS);
+    let (plain, preloading) = (server().start(), server().setting("shared_preload_libraries", OURS.library).start());
+    let judged = run.contenders.iter().filter(|contender| is_judged(WHOLE, contender.name));
+    let of_plain = judged.map(|&contender| (contender.name, &plain, contender));
+    let mut contenders: Vec<(&str, &Cluster, &Contender)> = of_plain.chain([(PRELOADED.0, &preloading, &OURS)]).collect();
+    for (_, server, contender) in &contenders {
+        execute(&mut database_of(server, contender), &contender.create_table());
     }
-    interleaved(run.rounds, &mut contenders, |round, contender| {
-        let mut add = |measure, time: Duration| run.samples.add(round, contender.name, measure, time.as_secs_f64() * 1e3 / count as f64);
+    interleaved(run.rounds, &mut contenders, |round, (name, server, contender)| {
+        let mut add = |measure, time: Duration| run.samples.add(round, name, measure, time.as_secs_f64() * 1e3 / count as f64);
         let began = Instant::now();
-        (0..count).for_each(|_| execute(&mut connect(&server, contender), INSERT));
+        (0..count).for_each(|_| execute(&mut connect(server, contender), INSERT));
         add(WHOLE, began.elapsed());
         if !contender.library.is_empty() {
-            add(LOAD, (0..count).map(|_| load(&server, contender)).sum());
+            add(LOAD, (0..count).map(|_| load(server, contender)).sum());
         }
     });
 }

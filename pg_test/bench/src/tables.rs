@@ -1,5 +1,6 @@
 //! The tables of a run, or of the recorded runs of several majors in the same cells, as Markdown.
 
+use crate::connections::PRELOADED;
 use crate::contenders::{ALL, FLOORS, OF_LAYOUTS};
 use crate::instructions::LEASES;
 use crate::limits::{self, Bound, Limit, Verdict};
@@ -39,12 +40,13 @@ const COLUMNS: [(&str, &str); 8] = [
 type Row = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 #[rustfmt::skip]
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 15] = [
     ("", "ns_per_id", &[]),
     ("the same in the default layout", "ns_per_id", &[("ours_cache_1", "ours_postgres")]),
     ("the same with `CACHE 64`", "ns_per_id", &[("ours_cache_1", "ours_cache_64"), ("core_cache_1", "core_cache_64")]),
     ("", "ns_per_first_id", &[]),
     ("", "ms_of_a_connection", &[]),
+    ("the same on a server that preloads pg_snowflake", "ms_of_a_connection", &[("ours_cache_1", "ours_preloaded")]),
     ("", "tps_of_an_insert_8_clients", &[]),
     ("", "tps_of_100_ids_8_clients", &[]),
     ("the same with `CACHE 64`", "tps_of_100_ids_8_clients", &[("ours_cache_1", "ours_cache_64"), ("core_cache_1", "core_cache_64")]),
@@ -62,6 +64,7 @@ fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     contenders
         .map(|contender| (contender.name, contender.title))
         .chain(LEASES)
+        .chain([PRELOADED])
         .chain(EXPRESSIONS.map(|(name, title, ..)| (name, title)))
         .chain(SPANS.map(|(name, title, ..)| (name, title)))
 }
