@@ -52,6 +52,9 @@ const SHOWN: usize = 100;
 /// Locks a catalog, which processes the invalidations of other sessions, and releases it.
 const HEAR: &str = "SELECT pg_get_serial_sequence('pg_catalog.pg_class', 'oid')";
 
+/// The IDs of a cursor that is held.
+const FETCH_HELD: &str = "FETCH ALL FROM held; CLOSE held";
+
 /// Ends what a round has made unlogged.
 const LOG_ALL: &str = "ALTER TABLE app.t SET LOGGED;
     DO $$ DECLARE seq regclass; BEGIN
@@ -112,6 +115,8 @@ struct Session {
     has_failed: bool,
     has_written: bool,
     has_altered: bool,
+    /// It has a cursor whose IDs its commit generates.
+    holds: bool,
     /// What it took after altering a sequence.
     pending: Vec<(Oid, i64)>,
     last: HashMap<Oid, i64>,
@@ -197,13 +202,18 @@ impl Oracle {
                 Ok(true)
             }
             Step::Execute { by, sql, yields, effect } => {
-                if self.sessions[*by].is_in_transaction && *yields != Yields::Nothing {
+                let generates_held = self.generates_held(*by, *effect);
+                if self.sessions[*by].is_in_transaction && (*yields != Yields::Nothing || generates_held) {
                     self.core.execute(*by, HEAR);
                     self.ours.execute(*by, HEAR);
                 }
                 let cached = if *yields == Yields::CachedIds { self.state_of_cached() } else { None };
                 let outcome = self.execute(*by, sql)?;
                 let is_alike = match yields {
+                    Yields::Nothing if generates_held && outcome.is_success => {
+                        let held = self.execute(*by, FETCH_HELD)?;
+                        self.check_ids(*by, &held)?
+                    }
                     Yields::Nothing => true,
                     Yields::Ids => self.check_ids(*by, &outcome)?,
                     Yields::CachedIds => self.check_cached_ids(*by, &outcome, cached)?,
@@ -215,6 +225,12 @@ impl Oracle {
                 Ok(is_alike)
             }
         }
+    }
+
+    /// Whether the statement generates all IDs of a cursor that is held, if it succeeds. Nobody has seen them.
+    fn generates_held(&self, by: usize, effect: Effect) -> bool {
+        let Session { is_in_transaction, holds, .. } = self.sessions[by];
+        effect == Effect::Hold && !is_in_transaction || effect == Effect::Commit && holds
     }
 
     fn execute(&mut self, by: usize, sql: &str) -> Checked<Both> {
@@ -355,6 +371,7 @@ impl Oracle {
             }
             Effect::Write if is_success && session.is_in_transaction => session.has_written = true,
             Effect::Write if is_success => self.enter_flush(),
+            Effect::Hold => session.holds |= is_success && session.is_in_transaction,
             Effect::Alter => session.has_altered |= session.is_in_transaction,
             Effect::Lower => {
                 session.has_altered |= session.is_in_transaction;
@@ -472,4 +489,33 @@ fn raise(counters: &mut HashMap<Oid, i64>, seq: Oid, counter: i64) {
 
 fn number(text: &str) -> i64 {
     text.parse().expect("a bigint")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steps::HOLD;
+
+    #[test]
+    fn the_ids_of_a_held_cursor_are_known_and_compared() {
+        let first = id::first_counter_at(id::now_ms() + AHEAD_MS);
+        let mut oracle = Oracle::new(first);
+        let step = |sql: &str, yields, effect| Step::Execute { by: 0, sql: sql.to_owned(), yields, effect };
+        let [begin, hold, commit] = [("BEGIN", Effect::Begin), (HOLD, Effect::Hold), ("COMMIT", Effect::Commit)]
+            .map(|(sql, effect)| step(sql, Yields::Nothing, effect));
+        let take = step("SELECT next('a'), 'a'::regclass::oid", Yields::Ids, Effect::Nothing);
+        for (hold, first) in [vec![hold.clone()], vec![begin, hold.clone(), commit]].iter().zip((first..).step_by(SPACING as usize)) {
+            // Core repeats the last two IDs of the cursor, and ours goes on above them.
+            let restart = step(&format!("ALTER SEQUENCE a RESTART {}", first + 1), Yields::Nothing, Effect::Lower);
+            for step in hold.iter().chain([&restart]) {
+                oracle.note(step.to_string());
+                assert!(matches!(oracle.perform(step), Ok(true)), "{:?}", oracle.history);
+            }
+            oracle.note(take.to_string());
+            assert!(matches!(oracle.perform(&take), Ok(false)), "{:?}", oracle.history);
+            assert!(oracle.set_all(first + SPACING - 1).is_ok());
+        }
+        oracle.ours.beside(&format!("SELECT setval('a', {})", first + 3 * SPACING));
+        assert!(matches!(oracle.perform(&hold), Err(Problem::Unlike(_))), "{:?}", oracle.history);
+    }
 }

@@ -39,6 +39,9 @@ pub const OBJECTS: &str = "
         RAISE EXCEPTION 'undo';
     EXCEPTION WHEN raise_exception THEN END $$;";
 
+/// A cursor that outlives its transaction.
+pub const HOLD: &str = "DECLARE held CURSOR WITH HOLD FOR SELECT next('a'), 'a'::regclass::oid FROM generate_series(1, 3)";
+
 /// What happens to the session's transaction, or to what is known of the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -48,6 +51,8 @@ pub enum Effect {
     /// Ends the transaction otherwise.
     End,
     RollBackTo,
+    /// Its commit generates the IDs of [`HOLD`].
+    Hold,
     /// Its commit is flushed, and all that was written before.
     Write,
     /// What is taken from a sequence after it is undone with it.
@@ -275,7 +280,7 @@ fn draw_one(rng: &mut Rng, from: &[Statement]) -> Statement {
 
 /// Transactions and what a session is set to.
 fn control(rng: &mut Rng) -> Step {
-    use Effect::{Begin, Commit, End, Nothing, RollBackTo, Write};
+    use Effect::{Begin, Commit, End, Hold, Nothing, RollBackTo, Write};
     const STATEMENTS: [Statement; 26] = [
         (2, "BEGIN", Begin),
         (1, "BEGIN READ ONLY", Begin),
@@ -302,7 +307,7 @@ fn control(rng: &mut Rng) -> Step {
         (2, "INSERT INTO marks DEFAULT VALUES", Write),
         (1, "PREPARE take_# AS SELECT next('#'), '#'::regclass::oid", Nothing),
         (1, "DECLARE of_# CURSOR FOR SELECT next('#'), '#'::regclass::oid FROM generate_series(1, 9)", Nothing),
-        (1, "DECLARE held CURSOR WITH HOLD FOR SELECT next('a') FROM generate_series(1, 3)", Nothing),
+        (1, HOLD, Hold),
     ];
     let (_, sql, effect) = draw_one(rng, &STATEMENTS);
     let sequence = pick(rng, if sql.starts_with("PREPARE take") { &["a", "b", "c"] } else { &["a", "b"] });
