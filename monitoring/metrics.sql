@@ -177,7 +177,7 @@ BEGIN ATOMIC
         (current_setting('pg_snowflake.owned_shards') <> '')::int,
         (current_setting('pg_snowflake.allowed_hosts') <> '')::int,
         (mode = 'on')::int,
-        (mode = 'not_preloaded')::int,
+        (mode IN ('pending_restart', 'not_preloaded'))::int,
         -- Until PostgreSQL 16, the waits of all extensions have one name.
         (SELECT count(*) FROM pg_stat_activity
          WHERE pg_stat_activity.datname = current_database()

@@ -5,7 +5,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_lease_mode_wrapper';
 
 COMMENT ON FUNCTION snowflake_lease_mode() IS
-'whether this server generates IDs only with leases: on, off or not_preloaded';
+'whether this server generates IDs only with leases: on, off, pending_restart or not_preloaded';
 
 CREATE FUNCTION snowflake_lease_status(
     OUT shard_id integer,

@@ -6,6 +6,7 @@ use crate::lease::{self, Place, Unusable, shard_list};
 use crate::postgres::report::{Raise, ascii_unless_utf8};
 use crate::postgres::result_row::{Nullable, NullableResultRow};
 use crate::postgres::timestamp::{interval, now_us, timestamptz};
+use crate::settings::Setting;
 use pg_snowflake_policies::holder::Slot;
 use pg_snowflake_policies::messages::{leases as messages, worker};
 use pg_snowflake_policies::shared_leases::Leases;
@@ -19,6 +20,7 @@ fn snowflake_lease_mode() -> &'static str {
     match lease::place() {
         Place::Memory(_) => "on",
         Place::Missing => "not_preloaded",
+        Place::NotNeeded if Setting::Registry.is_pending_restart() => "pending_restart",
         Place::NotNeeded => "off",
     }
 }

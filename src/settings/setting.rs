@@ -134,6 +134,12 @@ impl Setting {
         variable(self.name()).map_or(pg_sys::GucSource::PGC_S_DEFAULT, |found| unsafe { (*found).source })
     }
 
+    /// Whether the configuration has another value, which the server uses once it is restarted.
+    pub fn is_pending_restart(self) -> bool {
+        // SAFETY: as for source().
+        variable(self.name()).is_some_and(|found| unsafe { (*found).status } & pg_sys::GUC_PENDING_RESTART as c_int != 0)
+    }
+
     /// The source of the value that the session began with.
     pub fn reset_source(self) -> pg_sys::GucSource::Type {
         let default = pg_sys::GucSource::PGC_S_DEFAULT;
