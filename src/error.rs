@@ -10,6 +10,7 @@ use crate::distributed;
 use crate::postgres::report::{Raise, Report, current_database_name, session_user_name};
 use crate::sequence::Failure;
 use crate::settings::Setting;
+use pg_snowflake_policies::messages::server::set_on_this_server;
 use pgrx::pg_sys::{self, GucSource};
 
 /// Why an ID cannot be generated, or a sequence cannot be read.
@@ -52,16 +53,10 @@ fn set_for_this_database(setting: Setting, value: &str) -> String {
         (false, Some(role)) => {
             format!("ALTER ROLE {role} IN DATABASE {database} SET {name} = {value};")
         }
-        (true, None) => set_for_this_server(name, value),
+        (true, None) => set_on_this_server(name, value),
         (true, Some(role)) => format!(
             "{} On the coordinator, also run: ALTER ROLE {role} RESET {name}; ALTER ROLE {role} IN DATABASE {database} RESET {name};",
-            set_for_this_server(name, value)
+            set_on_this_server(name, value)
         ),
     }
-}
-
-/// The command that sets a parameter for this server, and puts it into effect.
-fn set_for_this_server(parameter: &str, value: &str) -> String {
-    // A session that has not loaded the library does not know the setting.
-    format!("LOAD 'pg_snowflake'; ALTER SYSTEM SET {parameter} = {value}; SELECT pg_reload_conf();")
 }

@@ -12,7 +12,7 @@ const GENERATE_OWN: &str = "SELECT snowflake_nextval('s', 5)";
 const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
 
 /// What adds shard 6 to the list in the configuration file.
-const ADDS_SHARD_6: &str = "LOAD 'pg_snowflake'; ALTER SYSTEM SET pg_snowflake.owned_shards = '5, 6'; SELECT pg_reload_conf();";
+const ADDS_SHARD_6: &str = "LOAD 'pg_snowflake'; ALTER SYSTEM SET pg_snowflake.owned_shards = '5, 6'; SELECT pg_reload_conf(); Under Patroni, use patronictl edit-config instead.";
 
 const NOT_OWNED: Refusal = Refusal { sqlstate: "55000", message: "shard 6 is not owned by this server", hint: ADDS_SHARD_6 };
 

@@ -1,6 +1,6 @@
 //! The messages of IDs that this server may not generate.
 
-use super::{set_for_this_database, set_for_this_server};
+use super::set_for_this_database;
 use crate::denied::{Denied, Origin};
 use crate::distributed;
 use crate::fence::Fence;
@@ -96,7 +96,7 @@ fn shard_not_owned(shard: u32, origin: Origin, ranges: &[Range]) -> Report {
         }
         (None, _) => messages::shard_of_argument(example, if_moved),
         (Some(origin), Some(whom)) if distributed::is_installed() => {
-            let command = format!("ALTER {whom} RESET pg_snowflake.shard_id; on the coordinator");
+            let command = format!("on the coordinator, ALTER {whom} RESET pg_snowflake.shard_id;");
             messages::shard_of(origin, command, if_moved)
         }
         (Some(origin), _) => {
@@ -125,7 +125,8 @@ fn no_lease(shard: u32, class: Class) -> Report {
             value => vec![value],
         };
         owned.push(shard.to_string());
-        leases::not_claimed(shard, owned.join(", "))
+        let command = messages::set_on_this_server(Setting::OwnedShards.text(), format_args!("'{}'", owned.join(", ")));
+        leases::not_claimed(shard, command)
     } else {
         leases::class_not_claimed(shard, homed_shards(class), homed_shards_query(class))
     }
@@ -162,12 +163,12 @@ fn set_command(fence: Fence, value: &str) -> String {
             GucSource::PGC_S_CLIENT | GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => {
                 format!("SET {name} = '{value}';")
             }
-            _ => set_for_this_server(name, &format!("'{value}'")),
+            _ => messages::set_on_this_server(name, format_args!("'{value}'")),
         };
     };
     if distributed::is_installed() {
         // The value has been copied to every node, where it hides the node's own.
-        let set = set_for_this_server(name, &format!("'{value}'"));
+        let set = messages::set_on_this_server(name, format_args!("'{value}'"));
         return format!("{set} Do so on each node, and then on the coordinator: ALTER {whom} RESET {name};");
     }
     format!("ALTER {whom} SET {name} = '{value}'; and reconnect.")

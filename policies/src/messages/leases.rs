@@ -37,11 +37,10 @@ messages! {
         not_claimed_yet(shard) "55000" "server has no lease for shard {shard}"
             detail "The server has just started, or its lease worker is not running."
             hint "Try again in a moment. If the error persists, see the server log and snowflake_lease_status().";
-        not_claimed(shard, owned) "55000" "server has no lease for shard {shard}"
+        not_claimed(shard, command) "55000" "server has no lease for shard {shard}"
             detail "The server's configuration does not name the shard, so the server does not claim its lease. Settings of a database or \
                     a role do not count."
-            hint "If no other server generates IDs for it: ALTER SYSTEM SET pg_snowflake.owned_shards = '{owned}'; SELECT \
-                  pg_reload_conf();";
+            hint "If no other server generates IDs for it: {command}";
         class_not_claimed(shard, class, query) "55000" "server has no lease for shard {shard}"
             detail "{class} The server needs the lease of each. Its configuration does not name shard {shard}. Settings of a database or a \
                     role do not count."

@@ -75,6 +75,10 @@ messages! {
             detail "On the workers, Citus assigns it a range of its own, in which no IDs fit.";
     }
     sentences {
+        // A session that has not loaded the library does not know the setting. Patroni sets parameters itself, on all members.
+        set_on_this_server(parameter, value)
+            "LOAD 'pg_snowflake'; ALTER SYSTEM SET {parameter} = {value}; SELECT pg_reload_conf(); Under Patroni, use patronictl \
+             edit-config instead.";
         set_shard_in_range() "Set pg_snowflake.shard_id to a shard ID in that range.";
         pass_shard_in_range() "Pass a shard ID in that range.";
         group_not_in_range(command)
@@ -91,7 +95,7 @@ messages! {
         shard_of_argument(owned, if_moved)
             "If the call is a column default that was restored from a dump, change its shard: ALTER TABLE ... ALTER COLUMN ... SET DEFAULT \
              snowflake_nextval(..., {owned}); {if_moved}";
-        shard_of(origin, command, if_moved) "{origin} If it is wrong: {command} and reconnect. {if_moved}";
+        shard_of(origin, command, if_moved) "{origin} If it is wrong, run this and reconnect: {command} {if_moved}";
         of_setting() "The shard is the value of pg_snowflake.shard_id.";
         of_registry() "The registry of leases has assigned the shard.";
         of_group() "The shard is this node's group in Citus, because pg_snowflake.shard_id is not set.";
