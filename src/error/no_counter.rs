@@ -31,15 +31,16 @@ pub fn report(reason: NoCounter, function: &str, relid: pg_sys::Oid) -> Report {
         NoCounter::UnsupportedCycle => messages::unusable_cycle(quoted, name),
         NoCounter::RangeOfNode { group } => messages::unusable_range_of_node(quoted, group, distributed::recipe_with_another_sequence()),
         NoCounter::CurrvalUndefined => messages::currval_undefined(function, quoted),
-        NoCounter::Refused { refusal, layout, shard } => refused(refusal, layout, shard, name, quoted),
+        NoCounter::Refused { refusal, layout, shard, is_set_back } => refused(refusal, layout, shard, is_set_back, name, quoted),
     }
 }
 
 /// The policy refuses to issue a counter.
-fn refused(refusal: Refusal, layout: Layout, shard: u32, name: String, sequence: String) -> Report {
+fn refused(refusal: Refusal, layout: Layout, shard: u32, is_set_back: bool, name: String, sequence: String) -> Report {
+    let number = if is_set_back { "the counter of its last ID" } else { "its last_value" };
     match refusal {
         Refusal::ClockBeforeEpoch { us } => messages::before_epoch(layout, duration(us)),
-        Refusal::TooFarAhead { lead_us, wait_us, last_value } => too_far_ahead(sequence, layout, lead_us, wait_us, last_value),
+        Refusal::TooFarAhead { lead_us, wait_us, last_value } => too_far_ahead(sequence, layout, lead_us, wait_us, number, last_value),
         Refusal::SteppedBack { lead_us, wait_us, step_us } => {
             let [step, wait] = [step_us, wait_us].map(duration);
             match raise_max_lead(lead_us) {
@@ -54,7 +55,7 @@ fn refused(refusal: Refusal, layout: Layout, shard: u32, name: String, sequence:
         Refusal::LeaseBeginsLater { us } => with_last_answer(leases::begins_later(shard, duration(us))),
         Refusal::PastLease { lead_us, last_value } => {
             let lead = duration(lead_us);
-            with_last_answer(match not_its_counter(last_value, layout) {
+            with_last_answer(match not_its_counter(number, last_value, layout) {
                 Some((held, hint)) => leases::past_end_by_another_number(sequence, shard, lead, held, hint),
                 None => leases::past_end(sequence, shard, lead),
             })
@@ -63,12 +64,12 @@ fn refused(refusal: Refusal, layout: Layout, shard: u32, name: String, sequence:
     }
 }
 
-fn too_far_ahead(sequence: String, layout: Layout, lead_us: i64, wait_us: i64, last_value: i64) -> Report {
+fn too_far_ahead(sequence: String, layout: Layout, lead_us: i64, wait_us: i64, number: &str, last_value: i64) -> Report {
     let [lead, wait] = [lead_us, wait_us].map(duration);
     let may_raise = raise_max_lead(lead_us);
     // Not setval(): the sequence would repeat an ID that a table contains.
     let restart = (may_raise.is_none() && distributed::is_installed()).then(distributed::recipe_with_another_sequence);
-    match (not_its_counter(last_value, layout), may_raise) {
+    match (not_its_counter(number, last_value, layout), may_raise) {
         (Some((held, hint)), _) => {
             let hint = restart.unwrap_or(hint);
             messages::too_far_ahead_by_another_number(sequence, lead, held, wait, hint)
@@ -88,11 +89,11 @@ fn raise_max_lead(lead_us: i64) -> Option<String> {
     (needed_s <= MAX_LEAD_US / 1_000_000).then(|| messages::raise_max_lead(command()))
 }
 
-/// What a sequence that is far ahead of the clock holds instead of its counter, as the end of a detail, and the hint; `None` if it is not
-/// recognized.
-fn not_its_counter(last_value: i64, layout: Layout) -> Option<(String, String)> {
+/// What a sequence that is far ahead of the clock holds as this `number` instead of its counter, as the end of a detail, and the hint;
+/// `None` if it is not recognized.
+fn not_its_counter(number: &str, last_value: i64, layout: Layout) -> Option<(String, String)> {
     let held = instead_of_counter(last_value, &layout, read_clock().reading_us)?;
-    let holds = format!("its last_value, {last_value}, is {held}");
+    let holds = format!("{number}, {last_value}, is {held}");
     Some(match held {
         Held::OtherCounter { .. } => (holds, messages::restart_after_another_layout()),
         Held::Id { .. } | Held::OtherId { .. } | Held::UnixTime(_) => (format!("{holds}, not a counter"), messages::restart_after_setval()),

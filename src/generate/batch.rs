@@ -215,7 +215,7 @@ impl HomedBatch {
         if self.passed_over > counters {
             let refusal = Refusal::NotHome { counters };
             let layout = self.counters.layout;
-            return Err(NoCounter::Refused { refusal, layout, shard: homed.class.first }.into());
+            return Err(NoCounter::Refused { refusal, layout, shard: homed.class.first, is_set_back: false }.into());
         }
         let count = homed.counters_for(self.remaining);
         self.counters.fetch(count)

@@ -104,7 +104,7 @@ fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error>
     let reading = Reading::new(Packed::new(layout), settings::policy(), now);
     let request = Request { reading: &reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL };
     match counter::advance(data.next_state()?, max_value, 1, request) {
-        Decision::Refuse(refusal) => Some(NoCounter::Refused { refusal, layout, shard: 0 }.into()),
+        Decision::Refuse(refusal) => Some(NoCounter::Refused { refusal, layout, shard: 0, is_set_back: data.set_back.is_some() }.into()),
         Decision::Issue(_) | Decision::Wait { .. } => None,
     }
 }

@@ -92,5 +92,7 @@ pub enum NoCounter {
         layout: Layout,
         /// The shard that the ID would have, the first one of a class; 0 where nobody asks for one.
         shard: u32,
+        /// The refusal is of the counter of the last ID, from before somebody set the sequence back, not of its `last_value`.
+        is_set_back: bool,
     },
 }

@@ -255,7 +255,9 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
 
         match decision {
             Decision::Wait { us } => Ok(Outcome::Wait { us }),
-            Decision::Refuse(refusal) => Err(NoCounter::Refused { refusal, layout: *layout, shard: class.first }.into()),
+            Decision::Refuse(refusal) => {
+                Err(NoCounter::Refused { refusal, layout: *layout, shard: class.first, is_set_back: set_back.is_some() }.into())
+            }
             Decision::Issue((run, shard)) if wanted == Wanted::One => {
                 let first = elm.save_in_cache(run, &layout);
                 Ok(Outcome::Issued { run: Run { first, last: first }, shard, set_back })
