@@ -27,11 +27,15 @@ pub struct Session<'a> {
     pub registry: Option<String>,
 }
 
-/// Finds the extension, and the functions that this version calls. A role without USAGE on the schema gets an error.
+/// Finds the extension, and whether it has the functions that this version calls, with the newest column. A role without USAGE on the
+/// schema gets an error.
 const FIND: &CStr = c"
 SELECT e.extversion,
     pg_catalog.to_regprocedure('snowflake_registry.id()') IS NOT NULL
-    AND pg_catalog.to_regprocedure('snowflake_registry.claim(pg_catalog.int4[],pg_catalog.text,pg_catalog.uuid,pg_catalog.int8[],pg_catalog.uuid,pg_catalog.timestamptz,pg_catalog.interval,pg_catalog.int4[],pg_catalog.int8[],pg_catalog.timestamptz)') IS NOT NULL
+    AND EXISTS (
+        SELECT FROM pg_catalog.pg_proc AS p
+        WHERE p.oid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure('snowflake_registry.claim(pg_catalog.int4[],pg_catalog.text,pg_catalog.uuid,pg_catalog.int8[],pg_catalog.uuid,pg_catalog.timestamptz,pg_catalog.interval,pg_catalog.int4[],pg_catalog.int8[],pg_catalog.timestamptz)')
+            AND 'retry_at' OPERATOR(pg_catalog.=) ANY (p.proargnames))
     AND pg_catalog.to_regprocedure('snowflake_registry.release(pg_catalog.uuid,pg_catalog.int4[],pg_catalog.int8[],pg_catalog.timestamptz,pg_catalog.bool)') IS NOT NULL
 FROM pg_catalog.pg_extension AS e
 WHERE e.extname OPERATOR(pg_catalog.=) 'pg_snowflake_registry'";

@@ -54,10 +54,12 @@ fn a_registry_that_cannot_be_used_grants_nothing() {
 }
 
 #[test]
-fn a_registry_of_another_version_that_lacks_a_function_grants_nothing() {
-    for function in ["id", "claim", "release"] {
+fn a_registry_of_another_version_that_lacks_a_function_or_a_column_grants_nothing() {
+    let without_function = |function| format!("ALTER FUNCTION snowflake_registry.{function} RENAME TO former");
+    let without_column = "UPDATE pg_proc SET proargnames = array_replace(proargnames, 'retry_at', 'former') WHERE proname = 'claim'";
+    for lack in ["id", "claim", "release"].map(without_function).into_iter().chain([without_column.to_owned()]) {
         let registry = Registry::start();
-        run(&mut registry.cluster.connect(), &format!("ALTER FUNCTION snowflake_registry.{function} RENAME TO former; {OTHER_VERSION}"));
+        run(&mut registry.cluster.connect(), &format!("{lack}; {OTHER_VERSION}"));
         let reason = format!("incompatible version of pg_snowflake_registry: The registry has 0.0.1, this server {}.", release::head());
         let (server, mut client) = start(registry.node("db-1").setting("pg_snowflake.shard_id", "5"));
         assert_refused_because(&server, &mut client, &reason);

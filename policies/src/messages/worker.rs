@@ -30,7 +30,8 @@ messages! {
             hint "In a new registry, run as a superuser, in the database that pg_snowflake.registry names: CREATE EXTENSION \
                   pg_snowflake_registry; If somebody has dropped the extension, restore the registry.";
         incompatible_version(of_registry, own) "55000" "registry has an incompatible version of pg_snowflake_registry"
-            detail "The registry has {of_registry}, this server {own}. The registry lacks a function that this server calls."
+            detail "The registry has {of_registry}, this server {own}. The registry lacks a function that this server calls, \
+                    or a column of its result."
             hint "Install this server's version on the registry's server, and run in the registry's database: ALTER EXTENSION \
                   pg_snowflake_registry UPDATE;";
         unexpected_answer() "55000" "cannot read the registry's answer"
