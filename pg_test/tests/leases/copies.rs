@@ -1,10 +1,10 @@
 //! A server beside a copy of it: the original comes first.
 
 use super::{GENERATE, LONG, NO_LEASE, holder, of_lease, wait_for_error};
-use pg_snowflake_harness::Shutdown;
-use pg_snowflake_harness::ask::{assert_refused, printed};
+use pg_snowflake_harness::ask::{assert_refused, printed, run};
 use pg_snowflake_harness::leases::first_id;
 use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::{Shutdown, installation};
 
 /// The copy claims the shard twice a second, and the lease is kept for five minutes after each stop.
 #[test]
@@ -64,4 +64,28 @@ fn two_servers_with_the_same_data_directory_learn_of_each_other() {
     let started = "to_char(copy_started_at, 'YYYY-MM-DD HH24:MI:SS.US')";
     let of_source = printed(&mut of_source, "SELECT to_char(pg_postmaster_start_time(), 'YYYY-MM-DD HH24:MI:SS.US')");
     assert_eq!(of_lease(&registry, started), of_source);
+}
+
+/// pg_upgrade copies neither the configuration nor what the server knows of its registry.
+#[test]
+fn a_server_that_was_upgraded_waits_for_its_shard_like_another_server_unless_a_person_takes_over() {
+    let (registry, server, mut client) = holder(LONG);
+    let last = first_id(&mut client, GENERATE);
+
+    let mut upgraded = server.upgrade(installation::bindir());
+    let mut client = upgraded.connect();
+    assert_eq!(printed(&mut client, "SELECT snowflake_lease_mode()"), "off");
+    let conninfo = registry.conninfo();
+    for setting in
+        ["shared_preload_libraries = pg_snowflake", &format!("pg_snowflake.registry = '{conninfo}'"), "pg_snowflake.node = 'db-1'"]
+    {
+        run(&mut client, &format!("ALTER SYSTEM SET {setting}"));
+    }
+    run(&mut client, "ALTER SYSTEM SET pg_snowflake.shard_id = 5");
+    upgraded.stop(Shutdown::Fast);
+    upgraded.start();
+    let mut client = upgraded.connect();
+    wait_for_error(&mut client, "%Shard 5 is kept for the server that held it last, node \"db-1\",%");
+    printed(&mut registry.cluster.connect(), "SELECT snowflake_registry.take_over(5, 'db-1')");
+    assert!(first_id(&mut client, GENERATE) > last);
 }
