@@ -1,6 +1,6 @@
 //! Figures for the documentation: their place, the machine that they were measured on, and their format.
 
-use crate::installation;
+use crate::{installation, top};
 use jiff::Zoned;
 use std::path::Path;
 use std::process::Command;
@@ -22,6 +22,21 @@ fn replaced(page: &str, name: &str, text: &str) -> Option<String> {
 /// The date, the revision and the machine of a measurement: the beginning of a paragraph.
 pub fn circumstances(revision: &str) -> String {
     format!("{}: pg_snowflake {revision} on {}.", Zoned::now().strftime("%Y-%m-%d"), machine())
+}
+
+/// The code that the fault campaign is about: the counter and its page, what may refuse an ID, leases, and the SQL edition.
+const CODE: &str = "src/sequence* src/generate* src/lease* src/shard.rs src/fence.rs src/denied.rs sql/managed
+    policies/src/counter* policies/src/clock.rs policies/src/homed* policies/src/lease.rs policies/src/shared_leases.rs
+    policies/src/holder.rs policies/src/registry*";
+
+/// A checksum of that code, without lines of comments, by which `docs/proof.md` says which code a campaign has tested.
+pub fn checksum_of_code() -> String {
+    let lines = format!(
+        "find {} -type f ! -name tests.rs | LC_ALL=C sort | xargs cat | grep -Ev '^ *(//|--|$)' | sha256sum",
+        CODE.replace('\n', " ")
+    );
+    let sum = installation::run(Command::new("sh").args(["-c", &lines]).current_dir(top()), b"");
+    String::from_utf8_lossy(&sum[..12]).into_owned()
 }
 
 fn machine() -> String {

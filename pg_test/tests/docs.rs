@@ -13,6 +13,7 @@ use pg_snowflake_harness::citus::Fleet;
 use pg_snowflake_harness::clock::set_to;
 use pg_snowflake_harness::copied;
 use pg_snowflake_harness::installation::{as_server_user, bindir, has_contrib, has_major, major, run as run_program, temp_dir};
+use pg_snowflake_harness::record::checksum_of_code;
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
 use postgres::Client;
 use std::collections::HashMap;
@@ -51,6 +52,13 @@ fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
             });
         }
     });
+}
+
+/// Whoever changes that code runs the campaign again, or says on the page why its result still holds.
+#[test]
+fn the_page_of_the_campaign_is_about_the_code_of_today() {
+    let (sum, page) = (checksum_of_code(), fs::read_to_string(top().join("docs/proof.md")).unwrap());
+    assert!(page.contains(&sum), "run ./dev campaign, or add {sum} to the versions below its results, and what has changed");
 }
 
 #[test]

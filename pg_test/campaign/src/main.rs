@@ -3,7 +3,7 @@
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use pg_snowflake_campaign::{FAULTS, Fault, Kind, Plan, run};
-use pg_snowflake_harness::record::{circumstances, record};
+use pg_snowflake_harness::record::{checksum_of_code, circumstances, record};
 use pg_snowflake_harness::top;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,9 +17,9 @@ struct Options {
     /// The seed of all choices; random by default.
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this fault; those of servers that want the same shard begin with lease.
-    #[arg(long, value_parser = PossibleValuesParser::new(FAULTS.iter().map(|fault| fault.name)))]
-    fault: Option<String>,
+    /// Only these faults, separated by commas; those of servers that want the same shard begin with lease.
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(FAULTS.iter().map(|fault| fault.name)))]
+    fault: Vec<String>,
     /// Only the faults of servers that want the same shard, without a registry: how many IDs leases keep from being
     /// repeated.
     #[arg(long)]
@@ -45,20 +45,18 @@ fn minutes(text: &str) -> Result<Duration, String> {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let only = options.fault.as_deref().and_then(Fault::named);
-    let is_usual = options.fault.is_none() && options.rounds.is_none() && !options.short;
+    let is_usual = options.fault.is_empty() && options.rounds.is_none() && !options.short;
     let rounds = |fault: &Fault| match options.rounds {
         Some(rounds) => rounds,
         None if options.short => fault.short,
         None => fault.long,
     };
-    let faults = match only {
-        Some(fault) => vec![fault],
-        None if options.without_leases => FAULTS.iter().filter(|fault| fault.kind() == Kind::OfAShard).collect(),
-        None => FAULTS.iter().collect(),
+    let is_chosen = |fault: &&Fault| match options.fault.as_slice() {
+        [] => !options.without_leases || fault.kind() == Kind::OfAShard,
+        names => names.iter().any(|name| name == fault.name),
     };
     let report = run(&Plan {
-        faults: faults.into_iter().map(|fault| (fault, rounds(fault))).collect(),
+        faults: FAULTS.iter().filter(is_chosen).map(|fault| (fault, rounds(fault))).collect(),
         seed: options.seed.unwrap_or_else(|| fastrand::u64(..)),
         first_episode: options.episode,
         has_leases: !options.without_leases,
@@ -70,7 +68,7 @@ fn main() -> ExitCode {
         println!("The campaign did not finish, so it is not recorded. Allow more minutes.");
     } else if let Some(revision) = options.revision.filter(|_| is_usual) {
         let place = if options.without_leases { "campaign without leases" } else { "campaign" };
-        record(&top().join("docs/proof.md"), place, &format!("{} {report}", circumstances(&revision)));
+        record(&top().join("docs/proof.md"), place, &format!("{} Code {}. {report}", circumstances(&revision), checksum_of_code()));
     }
     if !report.is_conclusive() {
         println!("The function that the SQL edition replaces repeated no ID, so the run proves nothing. Run more rounds.");
