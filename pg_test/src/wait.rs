@@ -1,9 +1,10 @@
 //! Waiting for servers and sessions: for the event itself, never for a time within which it should happen. And stopping
 //! clients in other threads.
 
+use crate::process::backend_pid;
 use postgres::Client;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
+use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 /// Longer than anything that a test waits for, on however busy a machine. It ends a test that hangs.
@@ -41,6 +42,28 @@ pub fn wait_for_more_rows(client: &mut Client, table: &str, rows: i64) {
     let wanted = row.get::<_, i64>(0) + rows;
     let has_them = format!("SELECT count(*) >= {wanted} FROM {table}");
     wait_for(client, &has_them, &format!("{table} has {rows} more rows"));
+}
+
+/// What a call of the session `other` returns that waits for a lock, and what this session does as soon as it waits, such as to release
+/// the lock.
+pub fn while_it_waits<T: Send, U>(
+    client: &mut Client,
+    other: &mut Client,
+    call: impl FnOnce(&mut Client) -> T + Send,
+    meanwhile: impl FnOnce(&mut Client) -> U,
+) -> (T, U) {
+    let pid = backend_pid(other);
+    scope(|scope| {
+        let waiting = scope.spawn(|| call(other));
+        wait_until_it_waits_for_a_lock(client, pid);
+        let done = meanwhile(client);
+        (waiting.join().expect("the call returns"), done)
+    })
+}
+
+pub fn wait_until_it_waits_for_a_lock(observer: &mut Client, pid: i32) {
+    let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
+    wait_for(observer, &waits, "the call waits for a lock");
 }
 
 /// Waits until that session waits for the clock. It holds no page meanwhile.

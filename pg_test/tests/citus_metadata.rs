@@ -3,8 +3,7 @@
 
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, database_with_sequence, printed, run, server_with_sequence};
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::wait::{wait_for, while_it_waits};
 use postgres::Client;
 
 const METADATA: &str = include_str!("../data/citus.sql");
@@ -104,12 +103,8 @@ fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
         );
         client.batch_execute(&sql).unwrap();
         client.batch_execute("SET allow_system_table_mods = on; ALTER TABLE pg_dist_local_group SET (fillfactor = 100)").unwrap();
-        let pid = backend_pid(&mut waiting);
-        let shard = std::thread::spawn(move || printed(&mut waiting, call));
-        let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
-        wait_for(&mut database.connect(), &waits, "the call waits for the sequence");
-        client.batch_execute("COMMIT").unwrap();
-        assert_eq!(shard.join().unwrap(), group.to_string());
+        let (shard, ()) = while_it_waits(&mut client, &mut waiting, |waiting| printed(waiting, call), |client| run(client, "COMMIT"));
+        assert_eq!(shard, group.to_string());
     }
 }
 
@@ -121,14 +116,13 @@ fn a_call_that_waits_on_the_fast_path_takes_the_group_of_afterwards() {
     assert_eq!([printed(&mut waiting, SHARD), printed(&mut waiting, SHARD)], ["3", "3"]);
     let mut other = database.connect();
     other.batch_execute("BEGIN; ALTER SEQUENCE s CACHE 2").unwrap();
-    let pid = backend_pid(&mut waiting);
-    let shard = std::thread::spawn(move || printed(&mut waiting, SHARD));
-    let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
-    wait_for(&mut client, &waits, "the call waits for the sequence");
-    client.batch_execute("UPDATE pg_dist_local_group SET groupid = 4").unwrap();
-    notify(&mut client, "pg_dist_local_group");
-    other.batch_execute("ROLLBACK").unwrap();
-    assert_eq!(shard.join().unwrap(), "4");
+    let meanwhile = |client: &mut Client| {
+        run(client, "UPDATE pg_dist_local_group SET groupid = 4");
+        notify(client, "pg_dist_local_group");
+        run(&mut other, "ROLLBACK");
+    };
+    let (shard, ()) = while_it_waits(&mut client, &mut waiting, |waiting| printed(waiting, SHARD), meanwhile);
+    assert_eq!(shard, "4");
 }
 
 /// The ranges assign no transaction ID.

@@ -4,9 +4,8 @@ use pg_snowflake_harness::ask::{database_with_sequence, printed, run, server, se
 use pg_snowflake_harness::id::{is_increasing, split};
 use pg_snowflake_harness::process::{backend_pid, private_memory_kb};
 use pg_snowflake_harness::sequence::{counter_in_an_hour, take, take_one};
-use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::wait::while_it_waits;
 use postgres::Client;
-use std::thread::scope;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
@@ -68,12 +67,11 @@ fn changes_of_other_relations_do_not_make_a_session_open_the_sequence_again() {
     let mut other = cluster.connect();
     let before = openings(&mut client);
     for round in 0..100 {
-        other
-            .batch_execute(&format!(
-                "CREATE TEMP TABLE t{round} (id int PRIMARY KEY);
-                 CREATE SEQUENCE s{round}; ALTER SEQUENCE s{round} CACHE 5"
-            ))
-            .unwrap();
+        let sql = format!(
+            "CREATE TEMP TABLE t{round} (id int PRIMARY KEY);
+             CREATE SEQUENCE s{round}; ALTER SEQUENCE s{round} CACHE 5"
+        );
+        run(&mut other, &sql);
         client.batch_execute("SELECT snowflake_nextval('s', 5)").unwrap();
     }
     // Other relations can share the slot in which the session counts changes of the sequence, one in 1,024.
@@ -94,23 +92,17 @@ fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
     let (database, mut holder) = database_with_sequence();
     take_one(&mut holder, TAKE);
     holder.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
-    let waiting = |count| {
-        let waiting = format!("SELECT count(*) = {count} FROM pg_locks WHERE relation = 's'::regclass AND NOT granted");
-        wait_for(&mut database.connect(), &waiting, "the others wait for the lock");
+    let [mut restarting, mut taking] = [database.connect(), database.connect()];
+    let take_the_last = |holder: &mut Client| {
+        run(holder, "SELECT pg_sleep(0.01)");
+        let last = take_one(holder, TAKE);
+        run(holder, "COMMIT");
+        last
     };
-    scope(|scope| {
-        let mut restarting = database.connect();
-        scope.spawn(move || restarting.batch_execute("ALTER SEQUENCE s RESTART").unwrap());
-        waiting(1);
-        let mut taking = database.connect();
-        let taken = scope.spawn(move || take_one(&mut taking, TAKE));
-        waiting(2);
-        holder.batch_execute("SELECT pg_sleep(0.01)").unwrap();
-        let last = take_one(&mut holder, TAKE);
-        holder.batch_execute("COMMIT").unwrap();
-        let next = taken.join().unwrap();
-        assert!(split(next).unix_ms >= split(last).unix_ms, "{next} after {last}");
-    });
+    let take_behind = |holder: &mut Client| while_it_waits(holder, &mut taking, |taking| take_one(taking, TAKE), take_the_last);
+    let restart = |restarting: &mut Client| run(restarting, "ALTER SEQUENCE s RESTART");
+    let ((), (next, last)) = while_it_waits(&mut holder, &mut restarting, restart, take_behind);
+    assert!(split(next).unix_ms >= split(last).unix_ms, "{next} after {last}");
 }
 
 /// As `setval()` of a person, and replication of sequences, do it. An hour ahead, the clock hides no repetition.

@@ -5,7 +5,7 @@ use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed};
 use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::sequence::{take, take_one};
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
+use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for_more_rows, while_it_waits};
 use postgres::Client;
 use std::thread::scope;
 
@@ -15,11 +15,7 @@ fn write(database: &Database, insert: &str, stop: &Stop) -> Vec<i64> {
     run(&mut client, &format!("PREPARE add AS {insert}"));
     let mut ids = Vec::new();
     while !stop.is_called() {
-        let rows = client.simple_query("EXECUTE add").expect("no insert fails");
-        ids.extend(rows.iter().filter_map(|row| match row {
-            postgres::SimpleQueryMessage::Row(row) => Some(row.get(0)?.parse::<i64>().unwrap()),
-            _ => None,
-        }));
+        ids.push(printed(&mut client, "EXECUTE add").parse().expect("an ID"));
     }
     ids
 }
@@ -79,27 +75,16 @@ fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
     let mut writer = database.connect();
     run(&mut writer, "BEGIN; INSERT INTO posts VALUES (5000000000000000000)");
 
-    scope(|scope| {
-        let refused = scope.spawn(|| {
-            let too_high = Refusal { sqlstate: "55000", message: "above the next ID", hint: "layout" };
-            let sql = "SELECT snowflake_convert_column('posts', 'id', 5)";
-            assert_refused(&mut database.connect(), sql, too_high)
-        });
-        wait_for_a_lock(&database);
-        run(&mut writer, "COMMIT");
-        assert!(refused.join().unwrap().detail().unwrap().contains("5000000000000000000"));
-    });
+    let too_high = Refusal { sqlstate: "55000", message: "above the next ID", hint: "layout" };
+    let convert = |client: &mut Client| assert_refused(client, "SELECT snowflake_convert_column('posts', 'id', 5)", too_high);
+    let (error, ()) = while_it_waits(&mut writer, &mut database.connect(), convert, |writer| run(writer, "COMMIT"));
+    assert!(error.detail().unwrap().contains("5000000000000000000"), "{error:?}");
 }
 
 /// Converts a table whose lock the transaction of `holder` has, which ends with a statement once the conversion waits for it.
 fn convert_while_held(database: &Database, table: &str, holder: &mut Client, end: &str) {
-    scope(|scope| {
-        let convert = format!("SELECT snowflake_convert_column('{table}', 'id', 5)");
-        let converted = scope.spawn(move || run(&mut database.connect(), &convert));
-        wait_for_a_lock(database);
-        run(holder, end);
-        converted.join().unwrap();
-    });
+    let convert = format!("SELECT snowflake_convert_column('{table}', 'id', 5)");
+    while_it_waits(holder, &mut database.connect(), |client| run(client, &convert), |holder| run(holder, end));
 }
 
 #[test]
@@ -172,9 +157,4 @@ fn a_column_is_not_widened_while_a_partition_is_being_detached() {
     run(&mut owner, convert);
     let types = "SELECT pg_typeof((SELECT min(id) FROM posts)), pg_typeof((SELECT min(id) FROM posts_a))";
     assert_eq!(printed(&mut owner, types), "bigint|integer");
-}
-
-fn wait_for_a_lock(database: &Database) {
-    let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    wait_for(&mut database.connect(), waits, "somebody waits for a lock");
 }

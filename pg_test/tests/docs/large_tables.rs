@@ -3,10 +3,11 @@
 use super::page::page;
 use pg_snowflake_harness::ask::{database, printed, run};
 use pg_snowflake_harness::installation::has_major;
+use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::sequence::{take, take_one};
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
+use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows, wait_until_it_waits_for_a_lock, while_it_waits};
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
-use postgres::{Client, SimpleQueryMessage};
+use postgres::Client;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::scope;
 
@@ -481,14 +482,11 @@ fn a_transaction_that_writes_both_tables_goes_on_in_step_4() {
             steps.step_1();
             steps.steps_2_and_3();
             run(&mut client, &format!("BEGIN; {first}"));
-            let waits = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND mode LIKE '%Exclusive%'
-                         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-            let observer = &mut database.connect();
+            let pid = backend_pid(&mut steps.client);
             scope(|scope| {
                 scope.spawn(|| {
-                    wait_for(observer, waits, "step 4 waits");
-                    run(&mut client, second);
-                    run(&mut client, "COMMIT");
+                    wait_until_it_waits_for_a_lock(&mut client, pid);
+                    run(&mut client, &format!("{second}; COMMIT"));
                 });
                 steps.steps_4_and_5("", "");
             });
@@ -508,31 +506,21 @@ fn write(database: &Database, stop: &Stop, mut once: impl FnMut(&mut Client, &mu
 
 /// The ID that a statement returns, which may wait in the way of the steps.
 fn id_of(client: &mut Client, sql: &str) -> i64 {
-    let messages = client.simple_query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-    let row = messages.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0),
-        _ => None,
-    });
-    row.expect("a row").parse().expect("an ID")
+    printed(client, sql).parse().expect("an ID")
 }
 
 /// PostgreSQL reports a deadlock at once to a client in the way of a step that has a weaker lock of the same table.
 #[test]
 fn a_client_that_has_locked_a_row_goes_on_while_step_4_waits_for_its_locks() {
     let (database, mut client) = database();
-    run(
-        &mut client,
-        "CREATE TABLE events (id serial PRIMARY KEY); CREATE TABLE comments (event_id int REFERENCES events); INSERT INTO events VALUES (1)",
-    );
+    let sql = "CREATE TABLE events (id serial PRIMARY KEY); CREATE TABLE comments (event_id int REFERENCES events);
+        INSERT INTO events VALUES (1)";
+    run(&mut client, sql);
     let first = of_step(&list(&|sql| database.psql(sql), "public.events", "id"), "4 first");
     let locks = first.lines().find(|line| line.starts_with("LOCK TABLE")).expect("the step locks the tables");
     run(&mut client, "BEGIN; SELECT FROM events FOR UPDATE");
-    scope(|scope| {
-        scope.spawn(|| run(&mut database.connect(), &format!("BEGIN; {locks} COMMIT")));
-        let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'events'::regclass)";
-        wait_for(&mut database.connect(), waits, "the step waits");
-        run(&mut client, "UPDATE events SET id = 2; COMMIT");
-    });
+    let step = |other: &mut Client| run(other, &format!("BEGIN; {locks} COMMIT"));
+    while_it_waits(&mut client, &mut database.connect(), step, |client| run(client, "UPDATE events SET id = 2; COMMIT"));
 }
 
 /// A key that changes is missing. The triggers of the table sort before and after most names, and one sets the key.

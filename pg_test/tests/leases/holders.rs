@@ -7,7 +7,7 @@ use pg_snowflake_harness::id::{EPOCH_MS, SEQS};
 use pg_snowflake_harness::leases::{Registry, first_id, is_refusal};
 use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::sequence::{state, take_one};
-use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::wait::{wait_for, wait_until_it_waits_for_a_lock};
 use pg_snowflake_harness::{Cluster, Shutdown};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -165,8 +165,7 @@ fn a_call_that_waited_for_a_lock_past_the_end_of_the_lease_that_it_saw_gets_an_i
                 }
             }
         });
-        let waits = format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
-        wait_for(&mut observer, &waits, "the call waits for the lock");
+        wait_until_it_waits_for_a_lock(&mut observer, pid);
         has_waited.store(true, SeqCst);
         let end = printed(&mut observer, "SELECT ends FROM snowflake_lease_status()");
         set(&server, "lease", LONG);

@@ -3,7 +3,7 @@
 
 use super::{HELPERS, claim, registry, registry_on};
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
-use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::wait::while_it_waits;
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER, Shutdown};
 use postgres::Client;
 use std::collections::BTreeSet;
@@ -118,15 +118,13 @@ fn a_claim_waits_for_the_transaction_before_it_and_reads_the_clock_after_that() 
         run(&mut first, "BEGIN");
         run(&mut first, &claim("*", &shard_ids, "db-a", 1));
 
-        let (now, answer) = thread::scope(|scope| {
-            let second = scope.spawn(|| printed(&mut database.connect(), &claim("granted, read_at", &shard_ids, "db-b", 2)));
-            let is_waiting = "SELECT count(*) > 0 FROM pg_stat_activity
-                 WHERE datname = current_database() AND wait_event_type = 'Lock'";
-            wait_for(&mut observer, is_waiting, "the second claim waits");
-            let now = printed(&mut observer, "SELECT clock_timestamp()");
+        let claim = claim("granted, read_at", &shard_ids, "db-b", 2);
+        let meanwhile = |observer: &mut Client| {
+            let now = printed(observer, "SELECT clock_timestamp()");
             run(&mut first, end);
-            (now, second.join().unwrap())
-        });
+            now
+        };
+        let (answer, now) = while_it_waits(&mut observer, &mut database.connect(), |second| printed(second, &claim), meanwhile);
 
         let (is_granted, read_at) = answer.split_once('|').unwrap();
         assert_eq!(is_granted, granted, "{end}");

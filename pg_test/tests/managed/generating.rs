@@ -4,9 +4,8 @@ use super::{JS53, counter_in_an_hour, file_for, managed};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{copy, database, printed, refused, run};
 use pg_snowflake_harness::id::{counter, first_counter_at, now_ms};
-use pg_snowflake_harness::process::backend_pid;
 use pg_snowflake_harness::sequence::{state, take, take_one};
-use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::wait::while_it_waits;
 use postgres::Client;
 use std::sync::Barrier;
 use std::thread::{scope, sleep};
@@ -21,13 +20,11 @@ const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' A
 fn ids_increase_over_sessions_in_every_kind_of_transaction() {
     let (database, mut client) = managed();
     let mut other = database.connect();
-    run(
-        &mut client,
-        "CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
-         CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS
-         $$ BEGIN NEW.id := snowflake_managed.snowflake_nextval('s', 5); RETURN NEW; END $$;
-         CREATE TABLE u (LIKE t); CREATE TRIGGER late BEFORE INSERT ON u FOR EACH ROW EXECUTE FUNCTION late()",
-    );
+    let sql = "CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
+        CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN NEW.id := snowflake_managed.snowflake_nextval('s', 5); RETURN NEW; END $$;
+        CREATE TABLE u (LIKE t); CREATE TRIGGER late BEFORE INSERT ON u FOR EACH ROW EXECUTE FUNCTION late()";
+    run(&mut client, sql);
     let mut last = 0;
     for statement in [
         "INSERT INTO t (n) SELECT generate_series(1, 50)",
@@ -119,23 +116,6 @@ fn assert_waits_and_follows(database: &Database, client: &mut Client, call: &str
     assert!(error.message().contains("could not open relation"));
 }
 
-/// What a call returns that waits for a lock of the client, and what the client does meanwhile.
-pub fn while_it_waits<T: Send, U>(
-    client: &mut Client,
-    other: &mut Client,
-    call: impl FnOnce(&mut Client) -> T + Send,
-    meanwhile: impl FnOnce(&mut Client) -> U,
-) -> (T, U) {
-    let pid = backend_pid(other);
-    let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
-    scope(|scope| {
-        let waiting = scope.spawn(|| call(other));
-        wait_for(client, &waits, "the call waits for the lock");
-        let done = meanwhile(client);
-        (waiting.join().unwrap(), done)
-    })
-}
-
 #[test]
 fn the_lead_and_the_wait_are_those_of_the_extension() {
     let (_database, mut client) = managed();
@@ -216,14 +196,12 @@ fn a_batch_waits_for_the_clock_where_the_lead_ends() {
 fn a_batch_ends_at_the_maxvalue_of_the_sequence() {
     let (_database, mut client) = managed();
     let maximum = first_counter_at(now_ms() + 3_600_000);
-    run(
-        &mut client,
-        &format!(
-            "CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
-             AS 'SELECT 7200000000::pg_catalog.int8';
-             ALTER SEQUENCE s MAXVALUE {maximum}; SELECT setval('s', {maximum} - 5)"
-        ),
+    let sql = format!(
+        "CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
+         AS 'SELECT 7200000000::pg_catalog.int8';
+         ALTER SEQUENCE s MAXVALUE {maximum}; SELECT setval('s', {maximum} - 5)"
     );
+    run(&mut client, &sql);
     let call = "SELECT snowflake_managed.snowflake_nextvals('s', 5, 3)";
     let counters: Vec<i64> = take(&mut client, call).into_iter().map(counter).collect();
     assert_eq!(counters, [maximum - 4, maximum - 3, maximum - 2]);
@@ -271,12 +249,10 @@ fn a_limit_that_is_lowered_during_a_batch_does_not_lower_the_sequence() {
     let ahead = counter_in_an_hour();
     run(&mut client, &format!("SELECT setval('s', {ahead})"));
     // Two hours when it is first read, and nothing after that.
-    run(
-        &mut client,
-        "CREATE SEQUENCE readings;
-         CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE plpgsql AS $$
-             BEGIN RETURN CASE WHEN nextval('public.readings') = 1 THEN 7200000000 ELSE 0 END; END $$",
-    );
+    let sql = "CREATE SEQUENCE readings;
+        CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE plpgsql AS $$
+            BEGIN RETURN CASE WHEN nextval('public.readings') = 1 THEN 7200000000 ELSE 0 END; END $$";
+    run(&mut client, sql);
     // With a lower sequence, the batch goes on for ever.
     run(&mut client, "SET statement_timeout = '1min'");
     let ids = take(&mut client, "SELECT snowflake_managed.snowflake_nextvals('s', 5, 3)");

@@ -1,10 +1,10 @@
 //! A column moves from the managed functions to the extension and back. Both generators on one sequence could repeat IDs, so a call
 //! that waits for the sequence during the change must fail.
 
-use super::generating::while_it_waits;
 use super::{INSTAGRAM, UNINSTALL, file_for, managed};
 use pg_snowflake_harness::Database;
 use pg_snowflake_harness::ask::{database, printed, refused, run};
+use pg_snowflake_harness::wait::while_it_waits;
 use postgres::Client;
 use postgres::error::DbError;
 

@@ -6,7 +6,7 @@ use pg_snowflake_harness::ask::{database, printed, run, server};
 use pg_snowflake_harness::debugger::{self, Debugger};
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, comes_true, wait_for};
+use pg_snowflake_harness::wait::{Stop, StopAtEnd, comes_true, while_it_waits};
 use postgres::Client;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::scope;
@@ -116,17 +116,13 @@ fn of_two_callers_that_have_inserted_one_creates_and_the_other_finds() {
     }
     let first = created(&mut client, "'posts', '1 month', 1");
     assert!(first.contains("created|"), "{first}");
-    scope(|scope| {
-        let pid = backend_pid(&mut second);
-        let call = scope.spawn(move || {
-            let rows = created(&mut second, "'posts', '1 month', 1");
-            run(&mut second, "COMMIT");
-            rows
-        });
-        wait_until_blocked(&database, pid);
-        run(&mut client, "INSERT INTO posts DEFAULT VALUES; COMMIT");
-        assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
-    });
+    let call = |second: &mut Client| {
+        let rows = created(second, "'posts', '1 month', 1");
+        run(second, "COMMIT");
+        rows
+    };
+    let (rows, ()) = while_it_waits(&mut client, &mut second, call, |client| run(client, "INSERT INTO posts DEFAULT VALUES; COMMIT"));
+    assert_eq!(rows, first.replace("created", "exists"));
     assert_eq!(printed(&mut client, "SELECT count(*) FROM posts"), "3");
 }
 
@@ -152,28 +148,11 @@ fn a_name_that_another_call_has_just_taken_for_the_same_partition_is_no_error() 
     });
 }
 
-/// Waits until that session waits for a lock.
-fn wait_until_blocked(database: &Database, pid: i32) {
-    let waits = format!("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {pid}");
-    wait_for(&mut database.connect(), &waits, "the session waits for a lock");
-}
-
-/// Starts a call that waits for a lock, runs `meanwhile`, and returns the rows of the call.
-fn call_that_waits(
-    database: &Database,
-    call: fn(&mut Client, &str) -> String,
-    arguments: &'static str,
-    meanwhile: impl FnOnce(),
-) -> String {
-    scope(|scope| {
-        let mut caller = database.connect();
-        run(&mut caller, "SET lock_timeout = '10min'");
-        let pid = backend_pid(&mut caller);
-        let call = scope.spawn(move || call(&mut caller, arguments));
-        wait_until_blocked(database, pid);
-        meanwhile();
-        call.join().unwrap()
-    })
+/// The rows of a call that waits for a lock of the holder, whose transaction commits then.
+fn call_while_held(database: &Database, holder: &mut Client, call: fn(&mut Client, &str) -> String, arguments: &str) -> String {
+    let mut caller = database.connect();
+    run(&mut caller, "SET lock_timeout = '10min'");
+    while_it_waits(holder, &mut caller, |caller| call(caller, arguments), |holder| run(holder, "COMMIT")).0
 }
 
 #[test]
@@ -185,9 +164,7 @@ fn the_partition_that_was_old_goes_even_if_another_table_has_its_name_meanwhile(
         ALTER TABLE posts_p20200601 RENAME TO archive_p20200601;
         ALTER TABLE precious RENAME TO posts_p20200601";
     run(&mut other, sql);
-    let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
-        run(&mut other, "COMMIT");
-    });
+    let outcome = call_while_held(&database, &mut other, dropped, "'posts', '1 month'");
     assert_eq!(outcome, "dropped|public.archive_p20200601|");
     assert_eq!(printed(&mut client, "SELECT count(*) FROM posts_p20200601"), "1");
 }
@@ -207,7 +184,7 @@ fn a_partition_that_another_session_changes_while_the_call_waits_is_not_removed(
         let (database, mut client) = old_posts(months, "2020-07");
         let mut other = database.connect();
         run(&mut other, &format!("BEGIN; SELECT FROM posts; {change}"));
-        let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || run(&mut other, "COMMIT"));
+        let outcome = call_while_held(&database, &mut other, dropped, "'posts', '1 month'");
         let changed = |name| format!("failed|public.{name}|another session has changed partition public.{name}");
         let (expected, left) = match is_dropped {
             true => (changed("posts_p20200501") + "\ndropped|public.posts_p20200601|", "0"),
@@ -223,9 +200,7 @@ fn a_foreign_table_that_is_attached_below_while_the_call_waits_is_not_dropped() 
     let (database, mut client) = three_levels();
     let mut other = database.connect();
     run(&mut other, &format!("BEGIN; SELECT FROM posts; {ARCHIVE}"));
-    let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
-        run(&mut other, "COMMIT");
-    });
+    let outcome = call_while_held(&database, &mut other, dropped, "'posts', '1 month'");
     assert_eq!(outcome, "failed|public.posts_p20200601|another session has changed partition public.posts_p20200601");
     assert_eq!(printed(&mut client, "SELECT 'archive'::regclass"), "archive");
 }
@@ -236,9 +211,7 @@ fn the_table_itself_gets_its_partitions_even_if_another_has_its_name_meanwhile()
     run(&mut client, POSTS);
     let mut other = database.connect();
     run(&mut other, "BEGIN; ALTER TABLE posts RENAME TO renamed; CREATE TABLE posts (id bigint) PARTITION BY RANGE (id)");
-    let outcome = call_that_waits(&database, created, "'posts', '1 day', 0", || {
-        run(&mut other, "COMMIT");
-    });
+    let outcome = call_while_held(&database, &mut other, created, "'posts', '1 day', 0");
     assert!(outcome.starts_with("created|public.renamed_p"), "{outcome}");
     assert_eq!(printed(&mut client, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'posts'::regclass"), "0");
 }
@@ -251,17 +224,11 @@ fn a_drop_and_an_insert_into_a_referencing_table_do_not_deadlock() {
     let id = printed(&mut client, "SELECT max(id) FROM posts");
     let mut reader = database.connect();
     run(&mut reader, "BEGIN; LOCK TABLE posts IN ACCESS SHARE MODE; LOCK TABLE comments IN ACCESS SHARE MODE");
-    scope(|scope| {
-        let mut writer = database.connect();
-        let pid = backend_pid(&mut writer);
-        let outcome = call_that_waits(&database, dropped, "'posts', '1 month'", || {
-            scope.spawn(move || {
-                run(&mut writer, &format!("INSERT INTO comments VALUES ({id})"));
-            });
-            wait_until_blocked(&database, pid);
-            run(&mut reader, "COMMIT");
-        });
-        assert_eq!(outcome, "dropped|public.posts_p20200601|");
-    });
+    let [mut caller, mut writer] = [database.connect(), database.connect()];
+    run(&mut caller, "SET lock_timeout = '10min'");
+    let insert = format!("INSERT INTO comments VALUES ({id})");
+    let insert = |reader: &mut Client| while_it_waits(reader, &mut writer, |writer| run(writer, &insert), |reader| run(reader, "COMMIT"));
+    let (outcome, _) = while_it_waits(&mut reader, &mut caller, |caller| dropped(caller, "'posts', '1 month'"), insert);
+    assert_eq!(outcome, "dropped|public.posts_p20200601|");
     assert_eq!(printed(&mut client, "SELECT count(*) FROM comments"), "1");
 }

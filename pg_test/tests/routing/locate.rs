@@ -1,11 +1,10 @@
 //! `snowflake_locate`: deeply nested partitions, and what a call locks.
 
 use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{database, printed, refused};
+use pg_snowflake_harness::ask::{database, printed, refused, run};
 use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::wait::while_it_waits;
 use postgres::Client;
-use std::thread;
 
 /// Tables `t0`, `t1`, …, each the only partition of the one before, and a leaf at the end.
 fn nest(client: &mut Client, depth: i32) {
@@ -41,13 +40,9 @@ fn a_table_that_is_dropped_meanwhile_does_not_exist() {
     let (database, mut client) = database();
     nest(&mut client, 1);
     client.batch_execute("BEGIN; DROP TABLE t0").unwrap();
-    let mut other = database.connect();
-    let pid = backend_pid(&mut other);
-    let locating = thread::spawn(move || refused(&mut other, "SELECT snowflake_locate('t0', 5)"));
-    let waits = format!("SELECT EXISTS (SELECT FROM pg_locks WHERE pid = {pid} AND NOT granted)");
-    wait_for(&mut client, &waits, "it waits for a lock");
-    client.batch_execute("COMMIT").unwrap();
-    assert_eq!(locating.join().unwrap().code().code(), "42P01");
+    let locate = |other: &mut Client| refused(other, "SELECT snowflake_locate('t0', 5)");
+    let (error, ()) = while_it_waits(&mut client, &mut database.connect(), locate, |client| run(client, "COMMIT"));
+    assert_eq!(error.code().code(), "42P01");
 }
 
 #[test]
@@ -57,14 +52,15 @@ fn a_table_is_locked_until_its_partition_is() {
     for (barred, held) in [("t0", ""), ("t1", "t0"), ("t2", "t1")] {
         client.batch_execute(&format!("BEGIN; LOCK TABLE ONLY {barred}")).unwrap();
         let mut other = database.connect();
-        let pid = printed(&mut other, "SELECT pg_backend_pid()");
-        let locating = thread::spawn(move || printed(&mut other, "SELECT partition FROM snowflake_locate('t0', 5)"));
-        let locks = format!("FROM pg_locks WHERE pid = {pid} AND relation::regclass::text ~ '^t[0-9]$' AND granted");
-        let waits = format!("SELECT count(*) = 1 {locks} = false");
-        wait_for(&mut client, &waits, "it waits for a lock");
-        let granted = printed(&mut client, &format!("SELECT relation::regclass {locks}"));
-        assert_eq!(granted, held, "while it waits for {barred}");
-        client.batch_execute("COMMIT").unwrap();
-        assert_eq!(locating.join().unwrap(), "leaf");
+        let pid = backend_pid(&mut other);
+        let locate = |other: &mut Client| printed(other, "SELECT partition FROM snowflake_locate('t0', 5)");
+        let meanwhile = |client: &mut Client| {
+            let locks = format!("FROM pg_locks WHERE pid = {pid} AND relation::regclass::text ~ '^t[0-9]$' AND granted");
+            let granted = printed(client, &format!("SELECT relation::regclass {locks}"));
+            run(client, "COMMIT");
+            granted
+        };
+        let (partition, granted) = while_it_waits(&mut client, &mut other, locate, meanwhile);
+        assert_eq!((&*partition, &*granted), ("leaf", held), "while it waits for {barred}");
     }
 }
