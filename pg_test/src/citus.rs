@@ -191,15 +191,13 @@ pub fn default_of(client: &mut Client, table: &str) -> String {
 
 /// How many rows of a condition are on another node than the one that generated their ID.
 pub fn strangers(client: &mut Client, table: &str, condition: &str) -> String {
-    printed(
-        client,
-        &format!(
-            "WITH rows AS MATERIALIZED (
-                 SELECT get_shard_id_for_distribution_column('{table}', id) AS shardid, snowflake_shard_id(id) AS shard
-                 FROM {table} WHERE {condition})
-             SELECT count(*) FROM rows JOIN pg_dist_placement USING (shardid) WHERE groupid <> shard"
-        ),
-    )
+    let sql = format!(
+        "WITH rows AS MATERIALIZED (
+             SELECT get_shard_id_for_distribution_column('{table}', id) AS shardid, snowflake_shard_id(id) AS shard
+             FROM {table} WHERE {condition})
+         SELECT count(*) FROM rows JOIN pg_dist_placement USING (shardid) WHERE groupid <> shard"
+    );
+    printed(client, &sql)
 }
 
 /// Does something to the cluster while a client of each node inserts single rows into these tables in turn. Returns how many rows

@@ -2,6 +2,7 @@
 //! test hook. The monotonic clock is not changed.
 
 use crate::Cluster;
+use crate::ask::run;
 use crate::id::now_ms;
 use crate::process::backend_pid;
 use crate::sequence::{counter_in_an_hour, state};
@@ -15,14 +16,10 @@ pub const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 /// A server whose clock a test sets, with a table `posts` of shard 5 and its sequence `posts_id_seq`.
 pub fn cluster_with_posts() -> Cluster {
     let cluster = Cluster::builder().fake_clock().start();
-    cluster
-        .connect()
-        .batch_execute(
-            "CREATE SEQUENCE posts_id_seq;
-             CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5));
-             ALTER SEQUENCE posts_id_seq OWNED BY posts.id",
-        )
-        .expect("a new database");
+    let sql = "CREATE SEQUENCE posts_id_seq;
+        CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5));
+        ALTER SEQUENCE posts_id_seq OWNED BY posts.id";
+    run(&mut cluster.connect(), sql);
     cluster
 }
 

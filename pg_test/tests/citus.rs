@@ -39,12 +39,9 @@ fn nodes_generate_different_ids() {
 
 fn each_node_is_the_shard_of_its_group(fleet: &Fleet) {
     for (node, mut client) in fleet.connections().into_iter().enumerate() {
-        let row = printed(
-            &mut client,
-            "SELECT groupid, snowflake_current_shard(), snowflake_shard_id(snowflake_nextval('public.ids'))
-             FROM pg_dist_local_group",
-        );
-        assert_eq!(row, format!("{node}|{node}|{node}"));
+        let shards =
+            "SELECT groupid, snowflake_current_shard(), snowflake_shard_id(snowflake_nextval('public.ids')) FROM pg_dist_local_group";
+        assert_eq!(printed(&mut client, shards), format!("{node}|{node}|{node}"));
     }
 }
 
@@ -186,13 +183,10 @@ fn columns_report_the_recipe_without_an_error(fleet: &Fleet) {
 fn a_row_is_located(fleet: &Fleet) {
     let mut coordinator = fleet.coordinator();
     fleet.insert_at_once(Way::SingleRows, "posts", 20, 1);
-    let misplaced = printed(
-        &mut coordinator,
-        "WITH ids AS MATERIALIZED (SELECT id, get_shard_id_for_distribution_column('posts', id) AS shardid FROM posts)
-         SELECT count(*), count(*) FILTER (WHERE l.host IS DISTINCT FROM nodename OR l.port::int IS DISTINCT FROM nodeport)
-         FROM ids JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node USING (groupid), snowflake_locate('posts', id) AS l",
-    );
-    assert_eq!(misplaced, "60|0");
+    let misplaced = "WITH ids AS MATERIALIZED (SELECT id, get_shard_id_for_distribution_column('posts', id) AS shardid FROM posts)
+        SELECT count(*), count(*) FILTER (WHERE l.host IS DISTINCT FROM nodename OR l.port::int IS DISTINCT FROM nodeport)
+        FROM ids JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node USING (groupid), snowflake_locate('posts', id) AS l";
+    assert_eq!(printed(&mut coordinator, misplaced), "60|0");
 }
 
 fn a_sequence_of_citus_is_refused(fleet: &Fleet) {

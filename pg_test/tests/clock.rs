@@ -60,16 +60,10 @@ fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
     assert_eq!(cluster.log().matches("the clock jumped forward by").count(), 1);
 
     // A session that did not see the clock step sees only the sequence.
-    let refusal = assert_refused(
-        &mut cluster.connect(),
-        INSERT,
-        Refusal {
-            sqlstate: "55000",
-            message: "is too far ahead of the server clock",
-            hint: "ALTER DATABASE postgres SET pg_snowflake.max_lead = '",
-        },
-    );
-    cluster.connect().batch_execute(commands_in(refusal.hint().unwrap())).unwrap();
+    let command = "ALTER DATABASE postgres SET pg_snowflake.max_lead = '";
+    let refusal = Refusal { sqlstate: "55000", message: "is too far ahead of the server clock", hint: command };
+    let error = assert_refused(&mut cluster.connect(), INSERT, refusal);
+    cluster.connect().batch_execute(commands_in(error.hint().unwrap())).unwrap();
 
     let mut client = cluster.connect();
     for _ in 0..1000 {
@@ -81,11 +75,9 @@ fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
 #[test]
 fn the_hint_names_a_role_whose_own_lead_overrides_that_of_the_database() {
     let cluster = cluster_with_posts();
-    run(
-        &mut cluster.connect(),
-        "CREATE ROLE app LOGIN; GRANT INSERT, SELECT ON posts TO app; GRANT USAGE ON SEQUENCE posts_id_seq TO app;
-         ALTER ROLE app SET pg_snowflake.max_lead = '50ms'",
-    );
+    let sql = "CREATE ROLE app LOGIN; GRANT INSERT, SELECT ON posts TO app; GRANT USAGE ON SEQUENCE posts_id_seq TO app;
+        ALTER ROLE app SET pg_snowflake.max_lead = '50ms'";
+    run(&mut cluster.connect(), sql);
     cluster.set_clock(HOUR);
     let id = take_one(&mut cluster.connect(), INSERT);
     cluster.set_clock(0.0);
@@ -124,16 +116,14 @@ fn the_error_names_the_step_that_the_session_saw() {
         take_one(&mut client, INSERT);
         cluster.set_clock(-step);
 
-        let refusal = assert_refused(
-            &mut client,
-            INSERT,
-            Refusal { sqlstate: "55000", message: "server clock stepped back too far", hint: "If the clock is wrong, correct it" },
-        );
+        let stepped =
+            Refusal { sqlstate: "55000", message: "server clock stepped back too far", hint: "If the clock is wrong, correct it" };
+        let error = assert_refused(&mut client, INSERT, stepped);
 
-        assert!(refusal.hint().unwrap().contains(remedy), "{refusal:?}");
-        let detail = refusal.detail().unwrap();
-        assert!(detail.contains("behind its reading at the last ID of this session"), "{refusal:?}");
-        assert!(detail.contains("pg_snowflake.max_wait"), "{refusal:?}");
+        assert!(error.hint().unwrap().contains(remedy), "{error:?}");
+        let detail = error.detail().unwrap();
+        assert!(detail.contains("behind its reading at the last ID of this session"), "{error:?}");
+        assert!(detail.contains("pg_snowflake.max_wait"), "{error:?}");
     }
 }
 
@@ -220,15 +210,8 @@ fn a_clock_before_the_epoch_is_refused_and_takes_nothing() {
     let mut client = cluster.connect();
     let fresh = state(&mut client, "posts_id_seq");
 
-    assert_refused(
-        &mut client,
-        INSERT,
-        Refusal {
-            sqlstate: "55000",
-            message: "server clock is before the epoch of layout \"postgres\"",
-            hint: "Correct the server's clock.",
-        },
-    );
+    let message = "server clock is before the epoch of layout \"postgres\"";
+    assert_refused(&mut client, INSERT, Refusal { sqlstate: "55000", message, hint: "Correct the server's clock." });
 
     assert_eq!(state(&mut client, "posts_id_seq"), fresh);
 }

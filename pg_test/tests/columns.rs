@@ -8,9 +8,7 @@ use postgres::Client;
 
 /// The sequence, the shard, whether it is from the setting, and the layout that are shown for a default.
 fn shown(client: &mut Client, default: &str) -> String {
-    client
-        .batch_execute(&format!("DROP TABLE IF EXISTS posts; CREATE TABLE posts (id text DEFAULT {default})"))
-        .unwrap_or_else(|error| panic!("{default}: {error:?}"));
+    run(client, &format!("DROP TABLE IF EXISTS posts; CREATE TABLE posts (id text DEFAULT {default})"));
     printed(client, "SELECT sequence, shard_id, uses_current_shard, layout FROM snowflake_columns")
 }
 
@@ -18,30 +16,20 @@ fn shown(client: &mut Client, default: &str) -> String {
 #[test]
 fn an_overload_added_to_the_extension_by_its_owner_is_not_ours() {
     let (database, mut superuser) = database();
-    superuser
-        .batch_execute(&format!(
-            "DROP EXTENSION pg_snowflake; GRANT CREATE ON DATABASE {} TO owner; GRANT CREATE ON SCHEMA public TO owner",
-            database.name()
-        ))
-        .unwrap();
-    database
-        .connect_as("owner")
-        .batch_execute(
-            "CREATE EXTENSION pg_snowflake;
-             CREATE FUNCTION snowflake_nextval(text) RETURNS bigint LANGUAGE sql RETURN 1;
-             CREATE FUNCTION snowflake_nextval(text, int, text) RETURNS bigint LANGUAGE sql RETURN 1;
-             ALTER EXTENSION pg_snowflake ADD FUNCTION snowflake_nextval(text);
-             ALTER EXTENSION pg_snowflake ADD FUNCTION snowflake_nextval(text, int, text)",
-        )
-        .unwrap();
-    superuser.batch_execute("CREATE SEQUENCE s").unwrap();
-    assert_eq!(
-        shown(
-            &mut superuser,
-            "snowflake_nextval('s'::regclass, 6) + snowflake_nextval('s'::text) + snowflake_nextval('s'::text, 5, 'x'::text)"
-        ),
-        "s|6|f|postgres"
+    let sql = format!(
+        "DROP EXTENSION pg_snowflake; GRANT CREATE ON DATABASE {} TO owner; GRANT CREATE ON SCHEMA public TO owner",
+        database.name()
     );
+    run(&mut superuser, &sql);
+    let sql = "CREATE EXTENSION pg_snowflake;
+        CREATE FUNCTION snowflake_nextval(text) RETURNS bigint LANGUAGE sql RETURN 1;
+        CREATE FUNCTION snowflake_nextval(text, int, text) RETURNS bigint LANGUAGE sql RETURN 1;
+        ALTER EXTENSION pg_snowflake ADD FUNCTION snowflake_nextval(text);
+        ALTER EXTENSION pg_snowflake ADD FUNCTION snowflake_nextval(text, int, text)";
+    run(&mut database.connect_as("owner"), sql);
+    superuser.batch_execute("CREATE SEQUENCE s").unwrap();
+    let default = "snowflake_nextval('s'::regclass, 6) + snowflake_nextval('s'::text) + snowflake_nextval('s'::text, 5, 'x'::text)";
+    assert_eq!(shown(&mut superuser, default), "s|6|f|postgres");
 }
 
 #[test]
@@ -79,13 +67,12 @@ fn nested(casts: usize) -> String {
 #[test]
 fn a_too_deeply_nested_default_has_a_row_with_the_error() {
     let (_database, mut client) = database();
-    client
-        .batch_execute(&format!(
-            "CREATE SEQUENCE s; CREATE TABLE deep (id bigint DEFAULT {});
-             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 6))",
-            nested(2000)
-        ))
-        .unwrap();
+    let sql = format!(
+        "CREATE SEQUENCE s; CREATE TABLE deep (id bigint DEFAULT {});
+         CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 6))",
+        nested(2000)
+    );
+    run(&mut client, &sql);
     let seen = "SELECT c.* FROM snowflake_columns AS c ORDER BY table_name::text";
     let whole = printed(&mut client, "SELECT table_name, shard_id, error FROM snowflake_columns ORDER BY table_name::text");
     assert_eq!(whole, "deep|5|\nposts|6|");
@@ -103,13 +90,12 @@ fn a_too_deeply_nested_default_has_a_row_with_the_error() {
 #[test]
 fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
     let (database, mut client) = database();
-    client
-        .batch_execute(&format!(
-            "CREATE VIEW deep AS SELECT 5{} AS id;
-             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('deep', 5))",
-            "::bigint::int".repeat(1000)
-        ))
-        .unwrap();
+    let sql = format!(
+        "CREATE VIEW deep AS SELECT 5{} AS id;
+         CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('deep', 5))",
+        "::bigint::int".repeat(1000)
+    );
+    run(&mut client, &sql);
     let mut client = database.connect();
     client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
     let seen = "SELECT table_name, sequence, shard_id, error FROM snowflake_columns";

@@ -11,14 +11,13 @@ fn a_restored_table_goes_on_above_the_dumped_ids() {
     let mut client = source.connect();
     // Ahead of the clock, which would otherwise hide a counter that fell back.
     let in_an_hour = counter_in_an_hour();
-    client
-        .batch_execute(&format!(
-            "CREATE TABLE posts (id bigint PRIMARY KEY, body text);
-             CREATE SEQUENCE posts_id_seq START {in_an_hour} OWNED BY posts.id;
-             ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5);
-             INSERT INTO posts (body) SELECT 'old' FROM generate_series(1, 1000)"
-        ))
-        .unwrap();
+    let sql = format!(
+        "CREATE TABLE posts (id bigint PRIMARY KEY, body text);
+         CREATE SEQUENCE posts_id_seq START {in_an_hour} OWNED BY posts.id;
+         ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5);
+         INSERT INTO posts (body) SELECT 'old' FROM generate_series(1, 1000)"
+    );
+    run(&mut client, &sql);
     let last = take_one(&mut client, "SELECT max(id) FROM posts");
 
     let target = Database::restored(&source.dump()).setting("pg_snowflake.max_lead", "2h");

@@ -3,7 +3,7 @@
 //! Each situation is run twice, with the same statements except for the function's name. Each statement must end alike: in
 //! success, or in an error of the same SQLSTATE. The campaign's oracle does the same with random statements.
 
-use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::{Cluster, ask};
 use postgres::Client;
 
 /// A statement, the session that runs it, and the SQLSTATE of its result.
@@ -383,19 +383,16 @@ fn run(cluster: &Cluster, steps: &[Step], restate: fn(&str) -> String) -> Vec<St
 
 /// Creates the roles without privileges, and the schema `app` with the sequence `s` and a table.
 fn prepare(client: &mut Client) {
-    client
-        .batch_execute(
-            "SET client_min_messages = error;
-             DROP SCHEMA IF EXISTS app CASCADE;
-             REVOKE other FROM writer;
-             ALTER ROLE writer NOSUPERUSER INHERIT;
-             CREATE SCHEMA app;
-             GRANT USAGE ON SCHEMA app TO writer;
-             GRANT ALL ON SCHEMA app TO other;
-             CREATE TABLE app.posts (id bigint);
-             CREATE SEQUENCE app.s",
-        )
-        .unwrap();
+    let sql = "SET client_min_messages = error;
+        DROP SCHEMA IF EXISTS app CASCADE;
+        REVOKE other FROM writer;
+        ALTER ROLE writer NOSUPERUSER INHERIT;
+        CREATE SCHEMA app;
+        GRANT USAGE ON SCHEMA app TO writer;
+        GRANT ALL ON SCHEMA app TO other;
+        CREATE TABLE app.posts (id bigint);
+        CREATE SEQUENCE app.s";
+    ask::run(client, sql);
 }
 
 fn sqlstate(client: &mut Client, sql: &str) -> String {

@@ -23,10 +23,8 @@ fn owner_of_shard_5() -> Cluster {
 }
 
 fn with_writer(cluster: Cluster) -> Cluster {
-    run(
-        &mut cluster.connect(),
-        "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer;
-         GRANT CREATE ON SCHEMA public TO writer",
-    );
+    let sql = "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer;
+        GRANT CREATE ON SCHEMA public TO writer";
+    run(&mut cluster.connect(), sql);
     cluster
 }

@@ -98,11 +98,8 @@ fn a_dump_with_layouts_in_default_check_and_index_restores_and_goes_on_above() {
     let pieces = "SELECT count(*) FROM pg_indexes WHERE indexname = 'posts_written' AND indexdef LIKE '%100us%'
                   UNION ALL SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND conrelid = 'posts'::regclass";
     assert_eq!(take(&mut restored, pieces), [1, 1]);
-    assert_refused(
-        &mut restored,
-        "INSERT INTO posts (id) VALUES (1)",
-        Refusal { sqlstate: "23514", message: "check constraint", hint: "" },
-    );
+    let check = Refusal { sqlstate: "23514", message: "check constraint", hint: "" };
+    assert_refused(&mut restored, "INSERT INTO posts (id) VALUES (1)", check);
     let tweets = "SELECT id, layout, snowflake_shard_id(id, layout) FROM tweets ORDER BY id";
     assert_eq!(printed(&mut restored, tweets), printed(&mut client, tweets));
     restored.batch_execute("INSERT INTO tweets DEFAULT VALUES").unwrap();

@@ -11,15 +11,10 @@ const LEAD_MS: i64 = 100;
 fn two_million_ids_from_one_select_are_distinct_and_increase() {
     let (_database, mut client) = database_with_sequence();
     run(&mut client, "SET work_mem = '256MB'; SET jit = off");
-    let tally = printed(
-        &mut client,
-        "WITH taken AS MATERIALIZED (
-             SELECT n, snowflake_nextval('s', 5) AS id FROM generate_series(1, 2000000) AS n),
-         compared AS (
-             SELECT id, id <= lag(id) OVER (ORDER BY n) AS is_not_above FROM taken)
-         SELECT count(id), count(DISTINCT id), count(*) FILTER (WHERE is_not_above) FROM compared",
-    );
-    assert_eq!(tally, "2000000|2000000|0");
+    let tally = "WITH taken AS MATERIALIZED (SELECT n, snowflake_nextval('s', 5) AS id FROM generate_series(1, 2000000) AS n),
+            compared AS (SELECT id, id <= lag(id) OVER (ORDER BY n) AS is_not_above FROM taken)
+        SELECT count(id), count(DISTINCT id), count(*) FILTER (WHERE is_not_above) FROM compared";
+    assert_eq!(printed(&mut client, tally), "2000000|2000000|0");
 }
 
 /// No ID's time is further ahead of the clock than the lead, at any load.

@@ -68,28 +68,26 @@ fn prepare(builder: Builder) -> Cluster {
         )
     };
     let body = "RETURN public.snowflake_created_at(id);";
-    run(
-        &mut client,
-        &format!(
-            "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; CREATE ROLE other;
-             GRANT USAGE ON SEQUENCE s TO writer;
-             CREATE TABLE big AS SELECT id::bigint FROM generate_series(1, 5000) AS ids (id);
-             CREATE TABLE json AS SELECT '{{\"layout\": \"instagram\"}}'::json AS record FROM generate_series(1, 5000);
-             GRANT SELECT ON big, json TO PUBLIC; ANALYZE;
-             {} {} {} {} {}
-             ALTER FUNCTION created_at_as_other OWNER TO other",
-            function("created_at", "", body),
-            function("created_at_with_set", "SET work_mem = '5MB'", body),
-            function("created_at_with_wait", "SECURITY DEFINER SET pg_snowflake.max_wait = '33ms'", body),
-            function("created_at_as_other", "SECURITY DEFINER", body),
-            function(
-                "created_at_or_null",
-                "",
-                "BEGIN PERFORM public.snowflake_created_at(id); RAISE 'back';
-                 EXCEPTION WHEN raise_exception THEN RETURN NULL; END;",
-            ),
+    let sql = format!(
+        "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; CREATE ROLE other;
+         GRANT USAGE ON SEQUENCE s TO writer;
+         CREATE TABLE big AS SELECT id::bigint FROM generate_series(1, 5000) AS ids (id);
+         CREATE TABLE json AS SELECT '{{\"layout\": \"instagram\"}}'::json AS record FROM generate_series(1, 5000);
+         GRANT SELECT ON big, json TO PUBLIC; ANALYZE;
+         {} {} {} {} {}
+         ALTER FUNCTION created_at_as_other OWNER TO other",
+        function("created_at", "", body),
+        function("created_at_with_set", "SET work_mem = '5MB'", body),
+        function("created_at_with_wait", "SECURITY DEFINER SET pg_snowflake.max_wait = '33ms'", body),
+        function("created_at_as_other", "SECURITY DEFINER", body),
+        function(
+            "created_at_or_null",
+            "",
+            "BEGIN PERFORM public.snowflake_created_at(id); RAISE 'back';
+             EXCEPTION WHEN raise_exception THEN RETURN NULL; END;",
         ),
     );
+    run(&mut client, &sql);
     cluster
 }
 
@@ -246,14 +244,12 @@ fn a_walsender_has_the_same_settings() {
 fn a_parallel_plan_changes_no_setting() {
     let cluster = prepare(Cluster::builder());
     let mut client = cluster.connect();
-    run(
-        &mut client,
-        "CREATE FUNCTION change(id bigint) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN
-             PERFORM public.snowflake_created_at(id);
-             RETURN set_config('pg_snowflake.max_wait', '5ms', false);
-         END $$;
-         SET max_parallel_workers = 0",
-    );
+    let sql = "CREATE FUNCTION change(id bigint) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN
+            PERFORM public.snowflake_created_at(id);
+            RETURN set_config('pg_snowflake.max_wait', '5ms', false);
+        END $$;
+        SET max_parallel_workers = 0";
+    run(&mut client, sql);
     let refusal = Refusal { sqlstate: "25000", message: "parallel operation", hint: "" };
     assert_refused(&mut client, "SELECT max(change(id)) FROM big", refusal);
 }
@@ -273,23 +269,21 @@ fn values(cluster: &Cluster) -> String {
 #[test]
 fn autovacuum_has_the_same_settings() {
     let [_, cluster] = configured();
-    run(
-        &mut cluster.connect(),
-        &format!(
-            "CREATE FUNCTION attempt(id bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
-                 PERFORM public.snowflake_created_at(id);
-                 IF (SELECT backend_type = 'autovacuum worker' FROM pg_catalog.pg_stat_activity
-                     WHERE pid = pg_catalog.pg_backend_pid()) THEN
-                     RAISE LOG 'the settings of autovacuum: %', {VALUES};
-                     PERFORM public.snowflake_nextval('public.s', 7);
-                 END IF;
-                 RETURN id;
-             END $$;
-             CREATE TABLE watched (id bigint) WITH (autovacuum_analyze_threshold = 1);
-             CREATE INDEX ON watched (attempt(id));
-             INSERT INTO watched SELECT generate_series(1, 1000)"
-        ),
+    let sql = format!(
+        "CREATE FUNCTION attempt(id bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+             PERFORM public.snowflake_created_at(id);
+             IF (SELECT backend_type = 'autovacuum worker' FROM pg_catalog.pg_stat_activity
+                 WHERE pid = pg_catalog.pg_backend_pid()) THEN
+                 RAISE LOG 'the settings of autovacuum: %', {VALUES};
+                 PERFORM public.snowflake_nextval('public.s', 7);
+             END IF;
+             RETURN id;
+         END $$;
+         CREATE TABLE watched (id bigint) WITH (autovacuum_analyze_threshold = 1);
+         CREATE INDEX ON watched (attempt(id));
+         INSERT INTO watched SELECT generate_series(1, 1000)"
     );
+    run(&mut cluster.connect(), &sql);
     for statement in ["ALTER SYSTEM SET autovacuum_naptime = 1", "ALTER SYSTEM SET autovacuum = on", "SELECT pg_reload_conf()"] {
         run(&mut cluster.connect(), statement);
     }
@@ -302,14 +296,12 @@ fn autovacuum_has_the_same_settings() {
 #[test]
 fn a_parallel_worker_has_the_settings_of_its_leader() {
     let [_, cluster] = configured();
-    run(
-        &mut cluster.connect(),
-        &format!(
-            "CREATE FUNCTION seen(id bigint) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN
-                 PERFORM snowflake_created_at(id); RETURN {VALUES};
-             END $$"
-        ),
+    let sql = format!(
+        "CREATE FUNCTION seen(id bigint) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN
+             PERFORM snowflake_created_at(id); RETURN {VALUES};
+         END $$"
     );
+    run(&mut cluster.connect(), &sql);
     let expected = values(&cluster);
     for load in ["", PLACES[0].1, "SET max_parallel_workers = 0; SELECT max(created_at(id)) FROM big; RESET ALL"] {
         let mut client = cluster.connect();

@@ -2,6 +2,7 @@
 
 use crate::journal::{Journal, MODULUS, SHARD, Sequence};
 use fastrand::Rng;
+use pg_snowflake_harness::ask::run;
 use pg_snowflake_harness::crew::{Crew, Place};
 use pg_snowflake_harness::sequence::counter_in_an_hour;
 use pg_snowflake_harness::wait::PATIENCE;
@@ -30,15 +31,12 @@ pub enum Lead {
 /// Creates the sequences, and the table in which workers record how many IDs they have got.
 pub fn prepare(cluster: &Cluster, lead: Lead) {
     let mut client = cluster.connect();
-    client
-        .batch_execute(
-            "CREATE SEQUENCE shared;
-             CREATE SEQUENCE cached CACHE 64;
-             CREATE SEQUENCE lone;
-             CREATE SEQUENCE reset;
-             CREATE TABLE marks (worker int, returned bigint)",
-        )
-        .expect("a new database");
+    let sql = "CREATE SEQUENCE shared;
+        CREATE SEQUENCE cached CACHE 64;
+        CREATE SEQUENCE lone;
+        CREATE SEQUENCE reset;
+        CREATE TABLE marks (worker int, returned bigint)";
+    run(&mut client, sql);
     permit(cluster, lead);
     if lead == Lead::AnHour {
         let counter = counter_in_an_hour();

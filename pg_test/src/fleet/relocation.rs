@@ -95,13 +95,11 @@ impl Clients {
     fn replicate(&mut self, name: &str, old_host: &str) {
         run(&mut self.old, &format!("CREATE PUBLICATION {name} FOR TABLES IN SCHEMA {name}"));
         // It confirms what it has on disk, which without synchronous_commit is up to 200 ms late.
-        run(
-            &mut self.new,
-            &format!(
-                "CREATE SUBSCRIPTION {name} CONNECTION 'host={old_host} dbname=postgres user=postgres'
-                 PUBLICATION {name} WITH (synchronous_commit = local)"
-            ),
+        let sql = format!(
+            "CREATE SUBSCRIPTION {name} CONNECTION 'host={old_host} dbname=postgres user=postgres'
+             PUBLICATION {name} WITH (synchronous_commit = local)"
         );
+        run(&mut self.new, &sql);
         wait_for(&mut self.new, "SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel", "the copy is complete");
         // As close as possible before any client must wait.
         self.catch_up(name);

@@ -212,16 +212,12 @@ const FOREIGN_KEYS: &str = "SELECT conrelid::regclass, conname, convalidated FRO
 fn assert_the_sequence_is_its_own(case: &Case, client: &mut Client) {
     let quoted = case.table.replace('\'', "''");
     let column = case.column.replace('\'', "''");
-    let unfit = printed(
-        client,
-        &format!(
-            "SELECT s.* FROM pg_sequence AS s
-             WHERE seqrelid = pg_get_serial_sequence('{quoted}', (parse_ident('{column}'))[1])::regclass
-               AND seqtypid = 'bigint'::regtype AND seqincrement = 1 AND NOT seqcycle
-               AND seqmax = 9223372036854775807 AND seqmin = 1"
-        ),
+    let fit = format!(
+        "SELECT s.* FROM pg_sequence AS s
+         WHERE seqrelid = pg_get_serial_sequence('{quoted}', (parse_ident('{column}'))[1])::regclass
+           AND seqtypid = 'bigint'::regtype AND seqincrement = 1 AND NOT seqcycle AND seqmax = 9223372036854775807 AND seqmin = 1"
     );
-    assert!(!unfit.is_empty(), "{}", case.name);
+    assert_ne!(printed(client, &fit), "", "{}", case.name);
 }
 
 /// The boundary between older values and new IDs, by column.

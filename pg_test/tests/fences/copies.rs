@@ -20,11 +20,9 @@ fn server_on_db_1() -> Option<Cluster> {
     }
     let cluster = Cluster::builder().host_name("db-1").start();
     let mut client = cluster.connect();
-    run(
-        &mut client,
-        "CREATE SEQUENCE s;
-         ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1, db-2'",
-    );
+    let sql = "CREATE SEQUENCE s;
+        ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1, db-2'";
+    run(&mut client, sql);
     assert_eq!(take(&mut cluster.connect(), GENERATE_OWN).len(), 1);
     Some(cluster)
 }

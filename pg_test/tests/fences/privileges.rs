@@ -77,13 +77,11 @@ fn stays_inside(cluster: &Cluster, fence: &str, refusal: Refusal) {
 #[test]
 fn an_ordinary_user_can_store_no_fence_for_later() {
     let cluster = owner_of_shard_5();
-    run(
-        &mut cluster.connect(),
-        "CREATE ROLE owner LOGIN CREATEROLE; GRANT CREATE ON SCHEMA public TO owner;
-         ALTER DATABASE postgres OWNER TO owner; GRANT USAGE ON SEQUENCE s TO owner;
-         SET ROLE owner;
-         CREATE FUNCTION of_the_owner() RETURNS bigint LANGUAGE sql AS 'SELECT snowflake_nextval(''s'', 6)'",
-    );
+    let sql = "CREATE ROLE owner LOGIN CREATEROLE; GRANT CREATE ON SCHEMA public TO owner;
+        ALTER DATABASE postgres OWNER TO owner; GRANT USAGE ON SEQUENCE s TO owner;
+        SET ROLE owner;
+        CREATE FUNCTION of_the_owner() RETURNS bigint LANGUAGE sql AS 'SELECT snowflake_nextval(''s'', 6)'";
+    run(&mut cluster.connect(), sql);
     let attempts = [
         "ALTER ROLE owner SET pg_snowflake.owned_shards = '6'",
         "ALTER ROLE owner IN DATABASE postgres SET pg_snowflake.owned_shards = '6'",
@@ -110,11 +108,9 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
 fn no_function_leads_an_ordinary_user_past_the_fence() {
     let cluster = owner_of_shard_5();
     // The superuser's function is meant to generate, not to open the fence.
-    run(
-        &mut cluster.connect(),
-        "CREATE FUNCTION generate_as_superuser() RETURNS bigint LANGUAGE sql SECURITY DEFINER
-         AS 'SELECT snowflake_nextval(''s'', 6)'",
-    );
+    let sql = "CREATE FUNCTION generate_as_superuser() RETURNS bigint LANGUAGE sql SECURITY DEFINER
+        AS 'SELECT snowflake_nextval(''s'', 6)'";
+    run(&mut cluster.connect(), sql);
     writer(&cluster, EARLY_AND_LATE[0])
         .batch_execute(
             "CREATE FUNCTION generate_as_writer() RETURNS bigint LANGUAGE sql SECURITY DEFINER
@@ -150,13 +146,12 @@ fn a_parallel_worker_generates_no_ids_past_the_fence() {
         160_000.. => "debug_parallel_query",
         _ => "force_parallel_mode",
     };
-    writer
-        .batch_execute(&format!(
-            "CREATE FUNCTION generate(shard int) RETURNS bigint LANGUAGE sql PARALLEL SAFE VOLATILE
-             AS 'SELECT snowflake_nextval(''s'', shard)';
-             SET {force} = on"
-        ))
-        .unwrap();
+    let sql = format!(
+        "CREATE FUNCTION generate(shard int) RETURNS bigint LANGUAGE sql PARALLEL SAFE VOLATILE
+         AS 'SELECT snowflake_nextval(''s'', shard)';
+         SET {force} = on"
+    );
+    run(&mut writer, &sql);
 
     let error = assert_refused(&mut writer, "SELECT generate(6)", NOT_OWNED);
     assert!(error.where_().unwrap().contains("parallel worker"), "{error:?}");

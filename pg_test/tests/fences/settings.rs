@@ -18,12 +18,11 @@ fn an_invalid_value_set_before_it_could_be_checked_stops_everything() {
             let mut superuser = cluster.connect();
             superuser.batch_execute("CREATE SEQUENCE s").unwrap();
             // As ALTER DATABASE stores it in a session that has not loaded the library.
-            superuser
-                .batch_execute(&format!(
-                    "INSERT INTO pg_db_role_setting SELECT oid, 0, ARRAY['pg_snowflake.{setting}={value}']
-                     FROM pg_database WHERE datname = 'postgres'"
-                ))
-                .unwrap();
+            let sql = format!(
+                "INSERT INTO pg_db_role_setting SELECT oid, 0, ARRAY['pg_snowflake.{setting}={value}']
+                 FROM pg_database WHERE datname = 'postgres'"
+            );
+            run(&mut superuser, &sql);
 
             let message = format!("pg_snowflake.{setting} has an invalid value");
             let unreadable = Refusal {
@@ -64,12 +63,10 @@ fn an_invalid_line_in_the_configuration_file_stops_everything() {
 fn a_session_that_cannot_generate_can_run_parallel_queries() {
     let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", "5-").start();
     let mut client = cluster.connect();
-    run(
-        &mut client,
-        "CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) AS i; SELECT snowflake_decode(0);
-         SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
-         SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
-    );
+    let sql = "CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) AS i; SELECT snowflake_decode(0);
+        SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
+        SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0";
+    run(&mut client, sql);
     let query = "SELECT sum(i) FROM t";
     let plan = printed(&mut client, &format!("EXPLAIN (ANALYZE, TIMING OFF) {query}"));
     assert!(plan.contains("Workers Launched: "), "{plan}");

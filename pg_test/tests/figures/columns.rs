@@ -2,6 +2,7 @@
 
 use crate::machine;
 use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::run;
 use std::time::{Duration, Instant};
 
 const COLUMNS: usize = 1000;
@@ -16,19 +17,17 @@ fn a_new_session_reads_a_thousand_generating_columns_in_at_most_8_times_the_time
     let cluster = Cluster::new();
     // In several transactions: one cannot hold the locks of so many new relations.
     for first in (1..=COLUMNS).step_by(100) {
-        cluster
-            .connect()
-            .batch_execute(&format!(
-                "DO $$ BEGIN
-                     FOR i IN {first}..{first} + 99 LOOP
-                         EXECUTE format('CREATE SEQUENCE s%s', i);
-                         EXECUTE format('CREATE TABLE t%s (id bigint PRIMARY KEY DEFAULT snowflake_nextval(%L, 5))',
-                                        i, 's' || i);
-                         EXECUTE format('INSERT INTO t%s DEFAULT VALUES', i);
-                     END LOOP;
-                 END $$"
-            ))
-            .unwrap();
+        let sql = format!(
+            "DO $$ BEGIN
+                 FOR i IN {first}..{first} + 99 LOOP
+                     EXECUTE format('CREATE SEQUENCE s%s', i);
+                     EXECUTE format('CREATE TABLE t%s (id bigint PRIMARY KEY DEFAULT snowflake_nextval(%L, 5))',
+                                    i, 's' || i);
+                     EXECUTE format('INSERT INTO t%s DEFAULT VALUES', i);
+                 END LOOP;
+             END $$"
+        );
+        run(&mut cluster.connect(), &sql);
     }
 
     let mut ratios: Vec<f64> = (0..7)

@@ -3,6 +3,7 @@
 use crate::journal::SHARD;
 use fastrand::Rng;
 use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::run;
 use pg_snowflake_harness::crew::{Crew, Place};
 use pg_snowflake_harness::leases::is_refusal;
 use postgres::error::SqlState;
@@ -22,14 +23,10 @@ const SHARED: [&str; 3] = ["shared", "cached", "unlogged"];
 
 /// Creates the shared sequences.
 pub fn prepare(cluster: &Cluster) {
-    cluster
-        .connect()
-        .batch_execute(
-            "CREATE SEQUENCE shared;
-             CREATE SEQUENCE cached CACHE 64;
-             CREATE UNLOGGED SEQUENCE unlogged",
-        )
-        .expect("a new database");
+    let sql = "CREATE SEQUENCE shared;
+        CREATE SEQUENCE cached CACHE 64;
+        CREATE UNLOGGED SEQUENCE unlogged";
+    run(&mut cluster.connect(), sql);
 }
 
 /// An ID that reached a client.
