@@ -30,12 +30,9 @@ fn a_subscriber_receives_the_rows_with_their_ids() {
     let subscriber = Cluster::builder().setting("wal_level", "logical").start();
     let mut there = subscriber.connect();
     there.batch_execute("CREATE TABLE posts (id bigint PRIMARY KEY)").unwrap();
-    there
-        .batch_execute(&format!(
-            "CREATE SUBSCRIPTION sub CONNECTION 'host={} user=postgres dbname=postgres' PUBLICATION pub",
-            publisher.dir().display()
-        ))
-        .unwrap();
+    let sql =
+        format!("CREATE SUBSCRIPTION sub CONNECTION 'host={} user=postgres dbname=postgres' PUBLICATION pub", publisher.dir().display());
+    run(&mut there, &sql);
 
     let mut ids = insert_in_every_way(&mut client);
     ids.sort_unstable();
@@ -49,12 +46,10 @@ fn a_subscriber_receives_the_rows_with_their_ids() {
 fn publisher() -> (Cluster, Client) {
     let cluster = Cluster::builder().setting("wal_level", "logical").start();
     let mut client = cluster.connect();
-    run(
-        &mut client,
-        "CREATE SEQUENCE s;
-         CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
-         CREATE PUBLICATION pub FOR TABLE posts",
-    );
+    let sql = "CREATE SEQUENCE s;
+        CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
+        CREATE PUBLICATION pub FOR TABLE posts";
+    run(&mut client, sql);
     (cluster, client)
 }
 

@@ -6,7 +6,7 @@ mod handing_over;
 mod search_path;
 
 use Begin::{Next, Start};
-use pg_snowflake_harness::ask::{database, printed, refused, run};
+use pg_snowflake_harness::ask::{database, plan, printed, refused, run};
 use pg_snowflake_harness::sequence::counter_in_an_hour;
 use pg_snowflake_harness::{Cluster, Database, SUPERUSER, release};
 use postgres::Client;
@@ -157,12 +157,10 @@ const BEGINNINGS: [(&str, Begin); 12] = [
 
 /// The seqs of the first two IDs, on several shards.
 fn assert_same_beginnings(client: &mut Client, (name, _, _, _, shard_bits, seq_bits, ..): Constants) {
-    run(
-        client,
-        "SET pg_snowflake.max_lead = '2h';
-         CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
-         AS 'SELECT 7200000000::pg_catalog.int8'",
-    );
+    let sql = "SET pg_snowflake.max_lead = '2h';
+        CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
+        AS 'SELECT 7200000000::pg_catalog.int8'";
+    run(client, sql);
     let last_shard = (1_i64 << shard_bits) - 1;
     for (before, begins_at) in BEGINNINGS {
         for shard in [0, 1, 2, 5, last_shard - 1, last_shard] {
@@ -318,24 +316,15 @@ fn assert_same_words(native: &DbError, managed: &DbError, what: &str) {
 #[test]
 fn a_range_of_times_is_found_in_the_primary_key_and_a_time_can_be_indexed() {
     let (_database, mut client) = managed();
-    run(
-        &mut client,
-        "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
-         INSERT INTO posts (n) SELECT n FROM generate_series(1, 1000) AS n;
-         CREATE INDEX by_time ON posts (snowflake_managed.snowflake_created_at(id));
-         SET enable_seqscan = off",
-    );
-    let plan = printed(
-        &mut client,
-        "EXPLAIN (COSTS OFF) SELECT * FROM posts
-         WHERE snowflake_managed.snowflake_between(id, now() - interval '1 day', now() + interval '1 day')",
-    );
+    let sql = "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
+        INSERT INTO posts (n) SELECT n FROM generate_series(1, 1000) AS n;
+        CREATE INDEX by_time ON posts (snowflake_managed.snowflake_created_at(id));
+        SET enable_seqscan = off";
+    run(&mut client, sql);
+    let mut plan_of = |condition| plan(&mut client, &format!("SELECT * FROM posts WHERE snowflake_managed.{condition}"));
+    let plan = plan_of("snowflake_between(id, now() - interval '1 day', now() + interval '1 day')");
     assert!(plan.contains("posts_pkey") && plan.contains("Index Cond"), "{plan}");
-    let plan = printed(
-        &mut client,
-        "EXPLAIN (COSTS OFF) SELECT * FROM posts
-         WHERE snowflake_managed.snowflake_created_at(id) > now() - interval '1 day'",
-    );
+    let plan = plan_of("snowflake_created_at(id) > now() - interval '1 day'");
     assert!(plan.contains("by_time"), "{plan}");
 }
 
@@ -426,12 +415,10 @@ fn an_ordinary_owner_installs_dumps_and_restores_it_and_a_role_with_three_privil
     run(&mut superuser, "CREATE DATABASE copy OWNER owner");
     cluster.psql_as("owner", "theirs", FILE);
     let mut owner = cluster.connect_to("owner", "theirs");
-    run(
-        &mut owner,
-        "CREATE SCHEMA app; CREATE SEQUENCE app.ids;
-         CREATE TABLE app.posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('app.ids', 5), n int);
-         GRANT USAGE ON SCHEMA app TO app; GRANT INSERT, SELECT ON app.posts TO app",
-    );
+    let sql = "CREATE SCHEMA app; CREATE SEQUENCE app.ids;
+        CREATE TABLE app.posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('app.ids', 5), n int);
+        GRANT USAGE ON SCHEMA app TO app; GRANT INSERT, SELECT ON app.posts TO app";
+    run(&mut owner, sql);
     let mut app = cluster.connect_to("app", "theirs");
     for privilege in ["USAGE", "SELECT", "UPDATE"] {
         assert_eq!(refused(&mut app, "INSERT INTO app.posts VALUES (DEFAULT, 1)").code().code(), "42501");

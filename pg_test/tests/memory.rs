@@ -12,13 +12,11 @@ use std::collections::BTreeMap;
 fn hash_ranges_are_read_in_little_memory() {
     let cluster = Cluster::new();
     let mut client = cluster.connect();
-    run(
-        &mut client,
-        "CREATE SEQUENCE s;
-         CREATE TABLE m (n int, ranges int8multirange);
-         INSERT INTO m SELECT most, (SELECT range_agg(int8range(g * 60000, g * 60000 + 30000))
-             FROM generate_series(-32768, most - 32769) g) FROM (VALUES (65536), (65537)) AS v (most)",
-    );
+    let sql = "CREATE SEQUENCE s;
+        CREATE TABLE m (n int, ranges int8multirange);
+        INSERT INTO m SELECT most, (SELECT range_agg(int8range(g * 60000, g * 60000 + 30000))
+            FROM generate_series(-32768, most - 32769) g) FROM (VALUES (65536), (65537)) AS v (most)";
+    run(&mut client, sql);
     let call = |n| format!("SELECT snowflake_nextval_homed_in_ranges('s', 5, ranges) > 0 FROM m WHERE n = {n}");
     assert_eq!(printed(&mut client, &call(65536)), "t");
     let pid = backend_pid(&mut client);

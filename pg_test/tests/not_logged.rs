@@ -112,12 +112,10 @@ fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {
 fn a_damaged_page_is_reported_and_not_left_locked() {
     let mut cluster = Cluster::builder().setting("ignore_checksum_failure", "on").start();
     let mut client = cluster.connect();
-    run(
-        &mut client,
-        "CREATE SEQUENCE s;
-         CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
-         ALTER SEQUENCE s OWNED BY t.id",
-    );
+    let sql = "CREATE SEQUENCE s;
+        CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
+        ALTER SEQUENCE s OWNED BY t.id";
+    run(&mut client, sql);
     let last = take_one(&mut client, INSERT);
     let file: String = client.query_one("SELECT pg_relation_filepath('s')", &[]).unwrap().get(0);
     cluster.stop(Shutdown::Fast);

@@ -157,10 +157,8 @@ fn the_monitoring_query_reports_a_missing_partition_in_the_last_2_days_of_a_mont
     for time in ["2026-11-29 00:01Z", "2026-11-30 23:30Z", "2026-12-01 00:30Z", "2026-12-30 12:00Z"] {
         assert_eq!(alerts(time, query), "", "{time}");
     }
-    run(
-        &mut cluster.connect(),
-        "CREATE TABLE posts_default PARTITION OF posts DEFAULT; INSERT INTO posts VALUES (snowflake_min_id('2027-02-15'))",
-    );
+    let sql = "CREATE TABLE posts_default PARTITION OF posts DEFAULT; INSERT INTO posts VALUES (snowflake_min_id('2027-02-15'))";
+    run(&mut cluster.connect(), sql);
     let problem = "updated partition constraint for default partition \"posts_default\" would be violated by some row";
     let alert = alerts("2027-01-10 12:00Z", query);
     assert!(alert.starts_with("posts|2027-03-01 00:00:00+00|") && alert.contains(problem), "{alert}");

@@ -1,6 +1,6 @@
 //! Conditions on IDs in queries on other servers.
 
-use pg_snowflake_harness::ask::{printed, server};
+use pg_snowflake_harness::ask::{printed, run, server};
 use pg_snowflake_harness::installation::has_contrib;
 use postgres::Client;
 
@@ -10,22 +10,21 @@ fn conditions_are_evaluated_by_the_foreign_server() {
         return;
     }
     let (cluster, mut client) = server();
-    client
-        .batch_execute(&format!(
-            "CREATE TABLE posts (id bigint PRIMARY KEY);
-             INSERT INTO posts SELECT snowflake_encode(timestamptz '2024-01-01' + interval '50 min' * n, n % 100, n % 32, 'js53')
-                 FROM generate_series(1, 10000) AS n;
-             ANALYZE posts; CREATE EXTENSION postgres_fdw;
-             CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw
-                 OPTIONS (host '{}', dbname 'postgres', extensions 'pg_snowflake');
-             CREATE USER MAPPING FOR postgres SERVER loopback OPTIONS (user 'postgres');
-             CREATE FOREIGN TABLE there (id bigint) SERVER loopback OPTIONS (table_name 'posts');
-             CREATE TABLE typed AS SELECT id::snowflake, 'js53'::snowflake_layout AS layout FROM posts;
-             CREATE FOREIGN TABLE typed_there (id snowflake, layout snowflake_layout)
-                 SERVER loopback OPTIONS (table_name 'typed')",
-            cluster.dir().display()
-        ))
-        .unwrap();
+    let sql = format!(
+        "CREATE TABLE posts (id bigint PRIMARY KEY);
+         INSERT INTO posts SELECT snowflake_encode(timestamptz '2024-01-01' + interval '50 min' * n, n % 100, n % 32, 'js53')
+             FROM generate_series(1, 10000) AS n;
+         ANALYZE posts; CREATE EXTENSION postgres_fdw;
+         CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw
+             OPTIONS (host '{}', dbname 'postgres', extensions 'pg_snowflake');
+         CREATE USER MAPPING FOR postgres SERVER loopback OPTIONS (user 'postgres');
+         CREATE FOREIGN TABLE there (id bigint) SERVER loopback OPTIONS (table_name 'posts');
+         CREATE TABLE typed AS SELECT id::snowflake, 'js53'::snowflake_layout AS layout FROM posts;
+         CREATE FOREIGN TABLE typed_there (id snowflake, layout snowflake_layout)
+             SERVER loopback OPTIONS (table_name 'typed')",
+        cluster.dir().display()
+    );
+    run(&mut client, &sql);
     let shard = "snowflake_shard_id(id, 'js53') = 5";
     let cases = [
         ("there", shard, "WHERE ((public.snowflake_shard_id(id, "),

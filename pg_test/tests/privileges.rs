@@ -20,16 +20,15 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
     let mut owner = cluster.connect();
     // An hour ahead, so that cached counters stay usable.
     let start = counter_in_an_hour();
-    owner
-        .batch_execute(&format!(
-            "CREATE ROLE writer LOGIN;
-             CREATE TABLE t (id bigint, text text);
-             CREATE SEQUENCE s CACHE 10;
-             SELECT setval('s', {start});
-             CREATE SEQUENCE other;
-             GRANT ALL ON t, s, other TO writer"
-        ))
-        .unwrap();
+    let sql = format!(
+        "CREATE ROLE writer LOGIN;
+         CREATE TABLE t (id bigint, text text);
+         CREATE SEQUENCE s CACHE 10;
+         SELECT setval('s', {start});
+         CREATE SEQUENCE other;
+         GRANT ALL ON t, s, other TO writer"
+    );
+    run(&mut owner, &sql);
     let mut writer = cluster.connect_to("writer", "postgres");
     take(&mut writer, TAKE);
     take(&mut writer, TAKE);
@@ -47,16 +46,14 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
 
     owner.batch_execute("REVOKE ALL ON SEQUENCE s FROM writer").unwrap();
     // More messages than the server keeps for a session: 4,096.
-    run(
-        &mut owner,
-        "DO $$ BEGIN
-             FOR turn IN 1..1000 LOOP
-                 CREATE TEMP TABLE x (a int, b text);
-                 DROP TABLE x;
-                 COMMIT;
-             END LOOP;
-         END $$",
-    );
+    let sql = "DO $$ BEGIN
+            FOR turn IN 1..1000 LOOP
+                CREATE TEMP TABLE x (a int, b text);
+                DROP TABLE x;
+                COMMIT;
+            END LOOP;
+        END $$";
+    run(&mut owner, sql);
     // To rebuild the open table, the writer reads this catalog.
     locker.batch_execute("BEGIN; LOCK TABLE pg_attribute IN ACCESS EXCLUSIVE MODE; SELECT pg_advisory_unlock(7)").unwrap();
     wait_for(&mut locker, &waits_for("relation"), "the writer resets its caches");

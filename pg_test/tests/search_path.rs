@@ -376,17 +376,11 @@ impl Ground {
 
     /// The names of the extension's functions that can be called.
     fn own_functions(&mut self) -> Vec<String> {
-        let rows = self
-            .superuser
-            .query(
-                "SELECT DISTINCT proname::text FROM pg_proc
-                 JOIN pg_depend ON classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'
-                 WHERE NOT 'internal'::regtype = ANY (proargtypes) AND proname <> 'snowflake_convert_column'
-                   AND pronamespace = 'evil'::regnamespace",
-                &[],
-            )
-            .unwrap();
-        rows.iter().map(|row| row.get(0)).collect()
+        let names = "SELECT DISTINCT proname FROM pg_proc
+            JOIN pg_depend ON classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'
+            WHERE NOT 'internal'::regtype = ANY (proargtypes) AND proname <> 'snowflake_convert_column'
+              AND pronamespace = 'evil'::regnamespace";
+        printed(&mut self.superuser, names).lines().map(str::to_owned).collect()
     }
 }
 

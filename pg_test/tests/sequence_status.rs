@@ -1,6 +1,6 @@
 //! What `snowflake_sequence_status` shows beside other sessions, after a crash and on a standby.
 
-use pg_snowflake_harness::ask::{database, database_with_sequence, printed, server};
+use pg_snowflake_harness::ask::{database, database_with_sequence, printed, run, server};
 use pg_snowflake_harness::{Cluster, Shutdown};
 
 #[test]
@@ -14,9 +14,8 @@ fn a_session_that_holds_the_sequence_is_not_waited_for() {
 #[test]
 fn a_standby_answers_without_the_state_of_an_unlogged_sequence() {
     let (primary, mut client) = server();
-    client
-        .batch_execute("CREATE SEQUENCE s; CREATE UNLOGGED SEQUENCE u; SELECT snowflake_nextval('s', 5), snowflake_nextval('u', 5)")
-        .unwrap();
+    let sql = "CREATE SEQUENCE s; CREATE UNLOGGED SEQUENCE u; SELECT snowflake_nextval('s', 5), snowflake_nextval('u', 5)";
+    run(&mut client, sql);
     let standby = primary.standby();
     let mut reader = standby.connect();
     let known = |name: &str| {

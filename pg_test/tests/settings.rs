@@ -37,12 +37,10 @@ fn a_session_in_which_a_misspelt_setting_has_a_value_generates_no_ids() {
 #[test]
 fn a_misspelt_setting_of_the_database_does_not_end_the_parallel_plans_of_earlier_sessions() {
     let (cluster, mut client) = server();
-    run(
-        &mut client,
-        "CREATE TABLE big AS SELECT id::bigint FROM generate_series(1, 5000) AS ids (id); ANALYZE;
-         SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
-         SET parallel_leader_participation = off; SELECT snowflake_created_at(0)",
-    );
+    let sql = "CREATE TABLE big AS SELECT id::bigint FROM generate_series(1, 5000) AS ids (id); ANALYZE;
+        SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+        SET parallel_leader_participation = off; SELECT snowflake_created_at(0)";
+    run(&mut client, sql);
     cluster.psql(SUPERUSER, "ALTER DATABASE postgres SET pg_snowflake.owned_shard = '7'");
     let scan = "SELECT count(snowflake_created_at(id)) FROM big";
     assert!(plan(&mut client, scan).contains("Workers Planned"));

@@ -115,25 +115,17 @@ fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
 fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
     let (_database, mut client) = database();
     client.batch_execute(SCHEMA).unwrap();
-    run(
-        &mut client,
-        "CREATE FUNCTION other_clock(OUT a timestamptz, OUT b timestamptz)
-             LANGUAGE c AS 'pg_snowflake', 'snowflake_clock_wrapper';
-         CREATE FUNCTION other_calls(pg_node_tree, OUT a oid, OUT b oid) RETURNS SETOF record
-             LANGUAGE c AS 'pg_snowflake', 'snowflake_generator_calls_wrapper'",
-    );
+    let sql = "CREATE FUNCTION other_clock(OUT a timestamptz, OUT b timestamptz)
+            LANGUAGE c AS 'pg_snowflake', 'snowflake_clock_wrapper';
+        CREATE FUNCTION other_calls(pg_node_tree, OUT a oid, OUT b oid) RETURNS SETOF record
+            LANGUAGE c AS 'pg_snowflake', 'snowflake_generator_calls_wrapper'";
+    run(&mut client, sql);
 
     for query in ["SELECT * FROM other_clock()", "SELECT other_calls(adbin) FROM pg_attrdef"] {
-        let refusal = assert_refused(
-            &mut client,
-            query,
-            Refusal {
-                sqlstate: "42804",
-                message: "pg_snowflake library is incompatible with the installed extension version",
-                hint: "ALTER EXTENSION pg_snowflake UPDATE",
-            },
-        );
-        let detail = refusal.detail().unwrap();
+        let message = "pg_snowflake library is incompatible with the installed extension version";
+        let refusal = Refusal { sqlstate: "42804", message, hint: "ALTER EXTENSION pg_snowflake UPDATE" };
+        let error = assert_refused(&mut client, query, refusal);
+        let detail = error.detail().unwrap();
         assert!(detail.contains("declared with 2 result columns, but library version"), "{detail}");
     }
 }

@@ -1,6 +1,6 @@
 //! A shard that moves to another server while clients write to it.
 
-use pg_snowflake_harness::ask::printed;
+use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::fleet::audit::{Findings, audit, number};
 use pg_snowflake_harness::fleet::relocation::{copy, forget, swap};
 use pg_snowflake_harness::fleet::writers::{Journal, MARK, users_of, while_writing};
@@ -59,10 +59,8 @@ pub fn small_fleet(start: fn(usize, usize) -> Fleet) -> Option<Fleet> {
     }
     let fleet = start(2, 4);
     for shard in fleet.shards() {
-        fleet
-            .connect_to_shard(shard)
-            .batch_execute("INSERT INTO users (name) SELECT 'user ' || n FROM generate_series(1, 20) AS n")
-            .unwrap();
+        let sql = "INSERT INTO users (name) SELECT 'user ' || n FROM generate_series(1, 20) AS n";
+        run(&mut fleet.connect_to_shard(shard), sql);
     }
     Some(fleet)
 }

@@ -82,15 +82,13 @@ fn the_audit_finds_each_row_that_is_lost_unexpected_duplicate_miscounted_or_misp
     });
     let lost = Post { id: 1, ..unexpected.clone() };
     let other = users_of(&fleet, 2)[0];
-    run(
-        &mut shard,
-        &format!(
-            "INSERT INTO posts VALUES ({user_id}, {user_id}, 'with the ID of a user');
-             UPDATE users SET posts = 1 WHERE id = {user_id};
-             ALTER TABLE users DROP CONSTRAINT users_id_check;
-             INSERT INTO users VALUES ({other} # 4, 'of shard 2')"
-        ),
+    let sql = format!(
+        "INSERT INTO posts VALUES ({user_id}, {user_id}, 'with the ID of a user');
+         UPDATE users SET posts = 1 WHERE id = {user_id};
+         ALTER TABLE users DROP CONSTRAINT users_id_check;
+         INSERT INTO users VALUES ({other} # 4, 'of shard 2')"
     );
+    run(&mut shard, &sql);
     let journal = Journal { posts: vec![acknowledged, lost.clone()], ..Journal::default() };
     let expected = Findings { lost: vec![lost], unexpected: vec![unexpected], duplicate_ids: 1, miscounted_users: 1, misplaced: 1 };
     assert_eq!(audit(&mut client, &[&journal]), expected);
