@@ -35,6 +35,12 @@ pub fn run(client: &mut Client, sql: &str) {
     client.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
 }
 
+/// Changes the configuration of a server, which reads it again.
+pub fn reload_with(superuser: &mut Client, change: &str) {
+    run(superuser, change);
+    run(superuser, "SELECT pg_reload_conf()");
+}
+
 /// What a query prints: one row per line, `|` between columns, nothing for a null.
 pub fn printed(client: &mut Client, sql: &str) -> String {
     let messages = client.simple_query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));

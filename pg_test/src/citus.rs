@@ -1,7 +1,7 @@
 //! A Citus cluster: a coordinator and its workers, which reach each other over their unix sockets, and the ways in which rows get
 //! into its tables.
 
-use crate::ask::{printed, run};
+use crate::ask::{printed, reload_with, run};
 use crate::cluster::{Cluster, SUPERUSER};
 use crate::crew::{Crew, Place};
 use crate::wait::comes_true;
@@ -76,8 +76,7 @@ impl Fleet {
             .setting("citus.shard_count", "12")
             .start();
         let name = format!("ALTER SYSTEM SET citus.local_hostname = '{}'", server.dir().display());
-        run(&mut server.connect(), &name);
-        run(&mut server.connect(), "SELECT pg_reload_conf()");
+        reload_with(&mut server.connect(), &name);
         self.nodes.push(server);
     }
 
@@ -101,9 +100,7 @@ impl Fleet {
 
     /// Sets a parameter on one node, without a restart, for all statements that begin from now on.
     pub fn set(&self, node: usize, setting: &str, value: &str) {
-        let mut client = self.nodes[node].connect();
-        run(&mut client, &format!("ALTER SYSTEM SET {setting} = '{value}'"));
-        run(&mut client, "SELECT pg_reload_conf()");
+        reload_with(&mut self.nodes[node].connect(), &format!("ALTER SYSTEM SET {setting} = '{value}'"));
         // A session that begins with it was forked after the postmaster had signalled all others.
         let is_set = || printed(&mut self.nodes[node].connect(), &format!("SHOW {setting}")) == value;
         assert!(comes_true(is_set), "{setting} is not set");

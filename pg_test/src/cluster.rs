@@ -147,6 +147,11 @@ impl Cluster {
         postmaster.wait().expect("the server can be waited for");
     }
 
+    pub fn restart(&mut self, how: Shutdown) {
+        self.stop(how);
+        self.start();
+    }
+
     /// Has the server stop. [`Cluster::stop`] waits for it.
     pub fn begin_to_stop(&self, how: Shutdown) {
         kill(self.postmaster_pid(), how.signal()).expect("the server can be signalled");
@@ -175,6 +180,12 @@ impl Cluster {
                 let _ = kill(child, Signal::SIGKILL);
             }
         });
+    }
+
+    /// [`Cluster::kill_9`], and starts the server again.
+    pub fn crash(&mut self) {
+        self.kill_9();
+        self.start();
     }
 
     /// Kills the postmaster alone. Its children notice and leave; waits until they are gone.

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod relocation;
 pub mod writers;
 
+use crate::ask::reload_with;
 use crate::cluster::{Builder, Cluster, SUPERUSER};
 use crate::leases::Registry;
 use crate::wait::wait_for;
@@ -84,8 +85,7 @@ impl Fleet {
             let mut client = self.servers[server].connect();
             let owned = self.owned_shards(server);
             let set = format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{owned}'");
-            client.batch_execute(&set).expect("a superuser");
-            client.batch_execute("SELECT pg_reload_conf()").expect("a superuser");
+            reload_with(&mut client, &set);
             self.wait_for_leases(server);
         }
     }

@@ -1,5 +1,6 @@
 //! A registry of leases, and servers that generate IDs by its leases.
 
+use crate::ask::run;
 use crate::installation::{self, System};
 use crate::wait::{PATIENCE, comes_true};
 use crate::{Builder, Cluster};
@@ -87,6 +88,29 @@ pub fn as_node(builder: Builder, name: &str, conninfo: &str) -> Builder {
         .setting("shared_preload_libraries", "pg_snowflake")
         .setting("pg_snowflake.registry", conninfo)
         .setting("pg_snowflake.node", name)
+}
+
+/// An ID of shard 5.
+pub const GENERATE: &str = "SELECT snowflake_nextval('s', 5)";
+
+pub fn wants_shard_5(registry: &Registry, name: &str, lease: &str) -> Builder {
+    registry.node(name).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", lease)
+}
+
+/// Starts a server with a sequence `s`.
+pub fn start(builder: Builder) -> (Cluster, Client) {
+    let cluster = builder.start();
+    let mut client = cluster.connect();
+    run(&mut client, "CREATE SEQUENCE s");
+    (cluster, client)
+}
+
+/// A registry, and a server with a session that has shard 5 for that time.
+pub fn holder(lease: &str) -> (Registry, Cluster, Client) {
+    let registry = Registry::start();
+    let (server, mut client) = start(wants_shard_5(&registry, "db-1", lease));
+    first_id(&mut client, GENERATE);
+    (registry, server, client)
 }
 
 /// Lets the lease worker see a fake clock. PostgreSQL 15 starts it in a signal handler during `select`, in which libfaketime leaves

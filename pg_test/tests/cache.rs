@@ -99,8 +99,7 @@ fn a_killed_server_continues_above_cached_counters() {
     assert_eq!(counter(take_one(&mut client, TAKE)), start);
     assert_eq!(counter(take_one(&mut client, TAKE)), start + 1);
 
-    cluster.kill_9();
-    cluster.start();
+    cluster.crash();
 
     let resumed = counter(take_one(&mut cluster.connect(), TAKE));
     assert!(resumed > start + 9, "cached up to {}, resumed at {resumed}", start + 9);

@@ -60,8 +60,7 @@ fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
         checkpoint.join().unwrap();
         (insert.join().unwrap(), has_waited)
     });
-    cluster.stop(Shutdown::Immediate);
-    cluster.start();
+    cluster.restart(Shutdown::Immediate);
 
     let next = take_one(&mut cluster.connect(), NEXT);
     assert!(counter(next) > counter(committed), "{committed} was committed, then {next} returned");

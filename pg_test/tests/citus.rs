@@ -286,8 +286,7 @@ fn a_number_without_a_lease_is_refused(fleet: &mut Fleet) {
             run(&mut client, &format!("ALTER SYSTEM {set}"));
         }
         drop(client);
-        server.stop(Shutdown::Fast);
-        server.start();
+        server.restart(Shutdown::Fast);
     }
     for mut client in fleet.connections() {
         first_id(&mut client, "SELECT snowflake_nextval('public.ids')");

@@ -2,7 +2,7 @@
 //! the tests of one session. `citus.rs` has the tests with Citus.
 
 use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database_with_sequence, printed, run, server_with_sequence};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database_with_sequence, printed, reload_with, run, server_with_sequence};
 use pg_snowflake_harness::wait::{wait_for, while_it_waits};
 use postgres::Client;
 
@@ -82,13 +82,10 @@ fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
     let error = "SELECT left(error, 56) FROM snowflake_columns";
     let copied = "pg_snowflake.shard_id is the same on every node of Citus";
     for (whom, expected) in [("SYSTEM", ""), ("DATABASE postgres", copied), ("ROLE postgres", copied), ("ROLE ALL", copied)] {
-        let mut change = |sql: String| client.batch_execute(&sql).unwrap();
-        change(format!("ALTER {whom} SET pg_snowflake.shard_id = 5"));
-        change("SELECT pg_reload_conf()".into());
+        reload_with(&mut client, &format!("ALTER {whom} SET pg_snowflake.shard_id = 5"));
         wait_for(&mut cluster.connect(), "SELECT snowflake_current_shard() = 5", "the setting is there");
         assert_eq!(printed(&mut cluster.connect(), error), expected, "{whom}");
-        change(format!("ALTER {whom} RESET pg_snowflake.shard_id"));
-        change("SELECT pg_reload_conf()".into());
+        reload_with(&mut client, &format!("ALTER {whom} RESET pg_snowflake.shard_id"));
     }
 }
 

@@ -11,13 +11,12 @@ const LOGGED_AHEAD: i64 = 100 * SEQS;
 
 #[test]
 fn a_crash_resumes_the_counter_at_most_100_ms_ahead_and_never_behind() {
-    let ways_to_crash: [fn(&mut Cluster); 2] = [Cluster::kill_9, |cluster| cluster.stop(Shutdown::Immediate)];
+    let ways_to_crash: [fn(&mut Cluster); 2] = [Cluster::crash, |cluster| cluster.restart(Shutdown::Immediate)];
     let Ahead { mut cluster, .. } = Ahead::caching(1);
     for crash in ways_to_crash {
         for count in [1, 1000, 150_000] {
             let issued = last_counter(&mut cluster.connect(), count);
             crash(&mut cluster);
-            cluster.start();
             let resumed = state(&mut cluster.connect(), "s").last_value;
             assert!((issued..=issued + LOGGED_AHEAD).contains(&resumed), "issued {count} ids up to {issued}, resumed at {resumed}");
         }
@@ -31,8 +30,7 @@ fn a_crash_resumes_above_ids_that_were_issued_after_a_checkpoint() {
     client.batch_execute("CHECKPOINT").unwrap();
     // Without the checkpoint these would need no record: tests/wal.rs.
     let issued = last_counter(&mut client, 100);
-    cluster.kill_9();
-    cluster.start();
+    cluster.crash();
 
     let resumed = state(&mut cluster.connect(), "s").last_value;
     assert!(resumed >= issued, "issued up to {issued}, resumed at {resumed}");
@@ -47,8 +45,7 @@ fn a_clean_restart_skips_nothing() {
         client.batch_execute("CHECKPOINT").unwrap();
         let issued = last_counter(&mut client, 1000);
 
-        cluster.stop(Shutdown::Fast);
-        cluster.start();
+        cluster.restart(Shutdown::Fast);
 
         assert_eq!(last_counter(&mut cluster.connect(), 1), issued + 1, "{logged}");
     }
@@ -84,8 +81,7 @@ fn a_crash_repeats_core_nextval_values_of_a_copy_without_a_logged_id() {
             client.batch_execute(sql).unwrap();
         }
 
-        cluster.stop(Shutdown::Immediate);
-        cluster.start();
+        cluster.restart(Shutdown::Immediate);
 
         let mut client = cluster.connect();
         let next = take_one(&mut client, cores);

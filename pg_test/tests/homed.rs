@@ -1,7 +1,7 @@
 //! Homed IDs: their hash leads to the shard that generates them.
 
 use pg_snowflake_harness::SUPERUSER;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, reload_with, run};
 use pg_snowflake_harness::id::counter;
 use pg_snowflake_harness::leases::{Registry, first_id};
 use pg_snowflake_harness::sequence::{Ahead, take, take_one};
@@ -57,9 +57,7 @@ fn without_the_leases_of_a_class_the_hint_has_the_list() {
     let error = assert_refused(&mut client, call, no_lease);
     let (_, query) = error.hint().unwrap().split_once("SELECT").expect("a query for the list");
     let list = printed(&mut client, &format!("SELECT {query}"));
-    for statement in [&format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{list}'"), "SELECT pg_reload_conf()"] {
-        run(&mut client, statement);
-    }
+    reload_with(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{list}'"));
     first_id(&mut client, call);
 }
 
@@ -71,8 +69,7 @@ fn a_homed_id_survives_a_crash() {
     run(&mut client, "CREATE TABLE t (id bigint)");
     let before: Vec<i64> = take(&mut client, ids).into_iter().map(counter).collect();
     drop(client);
-    cluster.kill_9();
-    cluster.start();
+    cluster.crash();
     let after = counter(take_one(&mut cluster.connect_to(SUPERUSER, "postgres"), "SELECT snowflake_nextval_homed('s', 1, 64)"));
     assert!(after > *before.last().unwrap());
 }

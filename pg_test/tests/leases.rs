@@ -13,13 +13,11 @@ mod rollback;
 mod settings;
 mod without;
 
-use pg_snowflake_harness::ask::{Refusal, printed, run};
-use pg_snowflake_harness::leases::{Registry, first_id, make_registry};
+use pg_snowflake_harness::ask::{Refusal, printed, reload_with, run};
+use pg_snowflake_harness::leases::{GENERATE, Registry, holder, make_registry, start, wants_shard_5};
 use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Builder, Cluster, Database};
+use pg_snowflake_harness::{Cluster, Database};
 use postgres::Client;
-
-const GENERATE: &str = "SELECT snowflake_nextval('s', 5)";
 
 /// A lease that does not end while a test runs.
 const LONG: &str = "5min";
@@ -31,10 +29,6 @@ const NO_LEASE: Refusal = Refusal { sqlstate: "55000", message: "no lease for sh
 
 /// The view of the leases, with the columns that only the table has.
 const LEASES: &str = "snowflake_registry.leases NATURAL JOIN snowflake_registry.shards";
-
-fn wants_shard_5(registry: &Registry, name: &str, lease: &str) -> Builder {
-    registry.node(name).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", lease)
-}
 
 /// Claims and releases in SQL: `claim` and `release`.
 const HELPERS: &str = include_str!("../data/registry.sql");
@@ -59,22 +53,6 @@ fn claim(columns: &str, shard_ids: &str, node: &str, incarnation: usize) -> Stri
     format!("SELECT {columns} FROM claim({shard_ids}, '{node}', {incarnation}, NULL, {incarnation})")
 }
 
-/// Starts a server with a sequence `s`.
-fn start(builder: Builder) -> (Cluster, Client) {
-    let cluster = builder.start();
-    let mut client = cluster.connect();
-    run(&mut client, "CREATE SEQUENCE s");
-    (cluster, client)
-}
-
-/// A registry, and a server with a session that has shard 5 for that time.
-fn holder(lease: &str) -> (Registry, Cluster, Client) {
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", lease));
-    first_id(&mut client, GENERATE);
-    (registry, server, client)
-}
-
 /// An expression over the registry's row of shard 5.
 fn of_lease(registry: &Registry, expression: &str) -> String {
     let query = format!("SELECT {expression} FROM {LEASES} WHERE shard_id = 5");
@@ -93,10 +71,4 @@ fn wait_for_error(client: &mut Client, pattern: &str) {
 
 fn set(cluster: &Cluster, setting: &str, value: &str) {
     reload_with(&mut cluster.connect(), &format!("ALTER SYSTEM SET pg_snowflake.{setting} = '{value}'"));
-}
-
-/// Changes the configuration of a server, which reads it again.
-fn reload_with(superuser: &mut Client, change: &str) {
-    run(superuser, change);
-    run(superuser, "SELECT pg_reload_conf()");
 }

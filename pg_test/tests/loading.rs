@@ -1,7 +1,7 @@
 //! A session's settings and fences are the same wherever it loads the library: also inside a parallel plan, in which PostgreSQL
 //! lets nothing else change a setting.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, reload_with, run};
 use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, installation};
 use postgres::Client;
@@ -284,8 +284,8 @@ fn autovacuum_has_the_same_settings() {
          INSERT INTO watched SELECT generate_series(1, 1000)"
     );
     run(&mut cluster.connect(), &sql);
-    for statement in ["ALTER SYSTEM SET autovacuum_naptime = 1", "ALTER SYSTEM SET autovacuum = on", "SELECT pg_reload_conf()"] {
-        run(&mut cluster.connect(), statement);
+    for setting in ["autovacuum_naptime = 1", "autovacuum = on"] {
+        reload_with(&mut cluster.connect(), &format!("ALTER SYSTEM SET {setting}"));
     }
     let seen = format!("the settings of autovacuum: {}", values(&cluster));
     assert!(comes_true(|| cluster.log().contains(&seen)), "autovacuum has other settings");

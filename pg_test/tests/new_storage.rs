@@ -112,8 +112,7 @@ fn try_database_commands(cluster: Builder) {
         }
     }
 
-    cluster.stop(Shutdown::Immediate);
-    cluster.start();
+    cluster.restart(Shutdown::Immediate);
 
     let mut repeats = Vec::new();
     for (database, sequences, case) in &databases {
@@ -157,8 +156,7 @@ fn try_commands(cluster: Builder) {
         sequence.take_many(client);
     }
 
-    cluster.stop(Shutdown::Immediate);
-    cluster.start();
+    cluster.restart(Shutdown::Immediate);
 
     let mut client = cluster.connect();
     let repeats: Vec<String> = sequences.iter().filter_map(|(sequence, _, case)| sequence.repeats(&mut client, case)).collect();

@@ -22,8 +22,7 @@ fn an_unlogged_sequence_goes_on_above_its_ids_after_a_crash() {
     client.batch_execute("CREATE UNLOGGED SEQUENCE s").unwrap();
     let mut ids = take(&mut client, TAKE_100);
 
-    cluster.kill_9();
-    cluster.start();
+    cluster.crash();
 
     let mut client = cluster.connect();
     let reset = State { last_value: 1, log_cnt: 0, is_called: false };
@@ -93,8 +92,7 @@ fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {
             }
             let last = take(&mut client, TAKE_100)[99];
 
-            cluster.kill_9();
-            cluster.start();
+            cluster.crash();
 
             let mut client = cluster.connect();
             let next = take_one(&mut client, TAKE);

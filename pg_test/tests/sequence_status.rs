@@ -42,8 +42,7 @@ fn the_state_of_another_sessions_temporary_sequence_is_not_shown() {
 fn after_a_crash_it_shows_the_lead_that_the_log_covers() {
     let mut cluster = Cluster::new();
     cluster.connect().batch_execute("CREATE SEQUENCE s; CREATE TABLE t AS SELECT snowflake_nextval('s', 5)").unwrap();
-    cluster.stop(Shutdown::Immediate);
-    cluster.start();
+    cluster.restart(Shutdown::Immediate);
 
     // At most 100 ms ahead of the last committed ID.
     let sql = "SELECT last_id_at - (SELECT snowflake_created_at(snowflake_nextval) FROM t) BETWEEN '0' AND '101 ms'

@@ -71,8 +71,7 @@ fn a_misspelt_setting_cannot_be_stored_while_the_library_is_preloaded() {
         "ALTER DATABASE postgres SET pg_snowflake.owned_shard = '7';
          ALTER SYSTEM SET shared_preload_libraries = 'pg_snowflake'",
     );
-    cluster.stop(Shutdown::Fast);
-    cluster.start();
+    cluster.restart(Shutdown::Fast);
     let mut client = cluster.connect();
     let invalid = "invalid configuration parameter name \"pg_snowflake.owned_shard\"";
     assert!(cluster.log().contains(&format!("WARNING:  {invalid}")), "{}", cluster.log());

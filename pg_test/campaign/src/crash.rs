@@ -26,8 +26,7 @@ pub fn kill(episode: &mut Episode) -> Tally {
         };
         match episode.rng.u8(0..3) {
             0 => {
-                cluster.kill_9();
-                cluster.start();
+                cluster.crash();
             }
             1 => {
                 cluster.kill_postmaster();

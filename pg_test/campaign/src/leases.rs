@@ -205,8 +205,7 @@ pub fn pause_processes(episode: &mut Episode) -> Tally {
         }
         while_paused(paused, other);
         if is_shut_down {
-            holder.cluster.stop(Shutdown::Fast);
-            holder.cluster.start();
+            holder.cluster.restart(Shutdown::Fast);
         }
         rivalry.episode.sleep_ms(SIDE_BY_SIDE_MS);
     })
@@ -253,8 +252,7 @@ fn lose_registry(rivalry: &mut Rivalry, holder: &mut Rival, other: &Rival, for_m
     }
     rivalry.episode.sleep_ms(for_ms);
     if rivalry.episode.rng.bool() {
-        holder.cluster.kill_9();
-        holder.cluster.start();
+        holder.cluster.crash();
     }
     if let Some(registry) = &mut rivalry.registry {
         registry.cluster.start();
@@ -270,8 +268,7 @@ pub fn late_requests(episode: &mut Episode) -> Tally {
         let paused = Frozen::of(rivalry.registry.as_ref().map(sessions).unwrap_or_default());
         rivalry.episode.sleep_ms(LEASE_MS / 3..LEASE_MS * 3);
         if rivalry.episode.rng.bool() {
-            holder.cluster.stop(Shutdown::Fast);
-            holder.cluster.start();
+            holder.cluster.restart(Shutdown::Fast);
         }
         drop(paused);
         rivalry.hand_over(holder, other);

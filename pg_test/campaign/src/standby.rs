@@ -5,6 +5,7 @@ use crate::journal::Journal;
 use crate::load::{self, CREW};
 use crate::tally::Tally;
 use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::ask::reload_with;
 use pg_snowflake_harness::wait::wait_for;
 
 /// A synchronous standby, whose clock differs from the primary's by up to 2 seconds.
@@ -43,9 +44,7 @@ fn lose(episode: &mut Episode, mut primary: Cluster) -> Vec<Journal> {
 
 pub(super) fn wait_for_standby(primary: &Cluster) {
     let mut client = primary.connect();
-    for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
-        client.batch_execute(statement).expect("a superuser");
-    }
+    reload_with(&mut client, "ALTER SYSTEM SET synchronous_standby_names = '*'");
     let is_synchronous = "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'";
     wait_for(&mut client, is_synchronous, "a standby is synchronous");
 }

@@ -31,8 +31,7 @@ pub fn alter(episode: &mut Episode) -> Tally {
         }
         // Only briefly: the copied log_cnt is soon used up.
         episode.sleep_ms(1..20);
-        cluster.kill_9();
-        cluster.start();
+        cluster.crash();
         load.join()
     })
 }
@@ -48,8 +47,7 @@ pub fn template(episode: &mut Episode) -> Tally {
         permit(cluster, lead);
         let load = load::start(cluster, &mut episode.rng, round * 100 + 50, &CREW);
         episode.sleep_ms(5..50);
-        cluster.kill_9();
-        cluster.start();
+        cluster.crash();
         journals.extend(load.join());
         journals
     })

@@ -2,16 +2,14 @@
 //! any speed.
 
 use crate::machine;
-use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::leases::{Registry, answers_kept_back, first_id, waiting_sessions};
+use pg_snowflake_harness::ask::{printed, reload_with};
+use pg_snowflake_harness::leases::{GENERATE, Registry, answers_kept_back, first_id, holder, start, waiting_sessions, wants_shard_5};
 use pg_snowflake_harness::process::{backend_pid, cpu_time};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
 use pg_snowflake_harness::{Cluster, Shutdown};
 use postgres::Client;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
-
-const GENERATE: &str = "SELECT snowflake_nextval('s', 5)";
 
 const LEASE: Duration = Duration::from_secs(3);
 
@@ -21,20 +19,9 @@ const DEFAULT: Duration = Duration::from_secs(10);
 /// What the machine and the server's start may add.
 const SECOND: Duration = Duration::from_secs(1);
 
-fn wants_shard_5(registry: &Registry, name: &str, lease: Duration) -> (Cluster, Client) {
-    let builder = registry.node(name).setting("pg_snowflake.shard_id", "5");
-    let cluster = builder.setting("pg_snowflake.lease", &lease.as_millis().to_string()).start();
-    let mut client = cluster.connect();
-    run(&mut client, "CREATE SEQUENCE s");
-    (cluster, client)
-}
-
-/// A registry, and a server that has shard 5.
-fn holder(lease: Duration) -> (Registry, Cluster, Client) {
-    let registry = Registry::start();
-    let (holder, mut client) = wants_shard_5(&registry, "db-1", lease);
-    first_id(&mut client, GENERATE);
-    (registry, holder, client)
+/// As a setting has it.
+fn ms(length: Duration) -> String {
+    length.as_millis().to_string()
 }
 
 /// How long a session waits for an ID, from then on.
@@ -48,23 +35,16 @@ fn without_ids(since: Instant, client: &mut Client) -> Duration {
 #[test]
 fn a_restarted_server_has_ids_within_a_second() {
     let _machine = machine();
-    let (_registry, mut server, _) = holder(LEASE);
-    server.stop(Shutdown::Fast);
-    server.start();
+    let (_registry, mut server, _) = holder(&ms(LEASE));
+    server.restart(Shutdown::Fast);
     assert!(without_ids(Instant::now(), &mut server.connect()) <= SECOND);
 }
 
 #[test]
 fn a_crashed_server_has_ids_within_its_lease_and_a_second() {
     let _machine = machine();
-    let (_registry, mut server, mut client) = holder(LEASE);
-    let crashes: [fn(&mut Cluster, i32); 2] = [
-        |server, _| {
-            server.kill_9();
-            server.start();
-        },
-        Cluster::kill_backend,
-    ];
+    let (_registry, mut server, mut client) = holder(&ms(LEASE));
+    let crashes: [fn(&mut Cluster, i32); 2] = [|server, _| server.crash(), Cluster::kill_backend];
     for crash in crashes {
         let pid = backend_pid(&mut client);
         let crashed_at = Instant::now();
@@ -92,8 +72,8 @@ fn another_server_has_ids_within_a_second_of_a_release_the_time_for_which_the_sh
     let _machine = machine();
     // After a crash, the registry refuses the shard for longer than a lease, and the server asks less often.
     for (way, lease) in WAYS.into_iter().zip([LEASE, DEFAULT, LEASE]) {
-        let (registry, mut server, _) = holder(lease);
-        let (_other, mut client) = wants_shard_5(&registry, "db-2", lease);
+        let (registry, mut server, _) = holder(&ms(lease));
+        let (_other, mut client) = start(wants_shard_5(&registry, "db-2", &ms(lease)));
         let time = way(&registry, &mut server);
         first_id(&mut client, GENERATE);
         let late = format!("SELECT extract(epoch FROM clock_timestamp() - '{time}')::float8");
@@ -107,7 +87,7 @@ fn another_server_has_ids_within_a_second_of_a_release_the_time_for_which_the_sh
 #[test]
 fn a_crashed_server_that_starts_within_its_lease_keeps_its_shard_from_a_copy_of_it() {
     let _machine = machine();
-    let (_registry, mut server, mut client) = holder(LEASE);
+    let (_registry, mut server, mut client) = holder(&ms(LEASE));
     let mut copy = server.base_backup();
     copy.start();
     // The holder, which shows a renewal after it has stored the serial. Killed before that, it knows no more than its copy.
@@ -116,8 +96,7 @@ fn a_crashed_server_that_starts_within_its_lease_keeps_its_shard_from_a_copy_of_
     wait_for(&mut client, &is_renewed, "the copy is older than the last renewal");
     let mut last = first_id(&mut client, GENERATE);
     for _ in 0..20 {
-        server.stop(Shutdown::Immediate);
-        server.start();
+        server.restart(Shutdown::Immediate);
         let next = first_id(&mut server.connect(), GENERATE);
         assert!(next > last);
         last = next;
@@ -131,7 +110,7 @@ fn no_call_is_refused_while_the_registry_is_down_for_less_than_two_thirds_of_a_l
     let _machine = machine();
     // So long that the start of the registry is short.
     let lease = Duration::from_secs(10);
-    let (mut registry, server, mut client) = holder(lease);
+    let (mut registry, server, mut client) = holder(&ms(lease));
     let mut generate_until = |end: Instant| {
         while Instant::now() < end {
             client.simple_query(GENERATE).expect("the lease has not ended");
@@ -156,8 +135,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// Sets the shards that the server owns, and has it claim them at once.
 fn own(client: &mut Client, shards: &str) {
-    run(client, &format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{shards}'"));
-    run(client, "SELECT pg_reload_conf()");
+    reload_with(client, &format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{shards}'"));
 }
 
 /// Has the server claim its leases, and waits until the registry keeps its answer back. It does so until the session that is
@@ -172,7 +150,7 @@ fn claim_without_an_answer(registry: &Registry, client: &mut Client) -> Client {
 #[test]
 fn a_server_stops_within_four_seconds_while_it_waits_for_the_registry() {
     let _machine = machine();
-    let (registry, mut server, mut client) = holder(LONG);
+    let (registry, mut server, mut client) = holder(&ms(LONG));
     let mut locker = claim_without_an_answer(&registry, &mut client);
 
     let began_at = Instant::now();
@@ -192,7 +170,7 @@ fn a_server_stops_within_four_seconds_while_it_waits_for_the_registry() {
 #[test]
 fn a_new_shard_has_ids_within_three_seconds_of_a_late_answer() {
     let _machine = machine();
-    let (registry, _server, mut client) = holder(LONG);
+    let (registry, _server, mut client) = holder(&ms(LONG));
     let mut locker = claim_without_an_answer(&registry, &mut client);
     own(&mut client, "5, 6");
     sleep(SECOND);
@@ -209,7 +187,7 @@ fn a_new_shard_has_ids_within_three_seconds_of_a_late_answer() {
 /// Beside the others: it sleeps, and reads the time of one process alone.
 #[test]
 fn the_lease_worker_uses_less_than_a_thousandth_of_a_core() {
-    let (_registry, server, _client) = holder(DEFAULT);
+    let (_registry, server, _client) = holder(&ms(DEFAULT));
     let worker = server.processes("lease worker")[0].as_raw();
     let before = cpu_time(worker);
     sleep(Duration::from_secs(60));

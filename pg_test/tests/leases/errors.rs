@@ -78,8 +78,7 @@ fn a_registry_of_another_version_with_the_same_functions_grants_leases_and_is_lo
     run(&mut registry.cluster.connect(), OTHER_VERSION);
     let (server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
     first_id(&mut client, GENERATE);
-    registry.cluster.stop(Shutdown::Fast);
-    registry.cluster.start();
+    registry.cluster.restart(Shutdown::Fast);
     // It connects again.
     set(&server, "owned_shards", "5, 6");
     wait_for_lease(&registry, "(SELECT count(*) = 2 FROM snowflake_registry.leases)");
@@ -128,8 +127,7 @@ fn a_registry_on_the_server_itself_grants_nothing() {
     run(&mut client, "CREATE EXTENSION pg_snowflake_registry");
     run(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.registry = '{conninfo}'"));
     run(&mut client, "ALTER SYSTEM SET pg_snowflake.shard_id = 5");
-    server.stop(Shutdown::Fast);
-    server.start();
+    server.restart(Shutdown::Fast);
     assert_refused_because(&server, &mut server.connect(), "on this server or on a copy of it");
 }
 
@@ -195,8 +193,7 @@ fn an_answer_with_a_warning_grants_nothing() {
     run(&mut person, "ALTER ROLE node SET synchronous_commit = off");
     run(&mut person, "ALTER ROLE node SET client_min_messages = error");
     run(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-    registry.cluster.stop(Shutdown::Fast);
-    registry.cluster.start();
+    registry.cluster.restart(Shutdown::Fast);
     let mut person = registry.cluster.connect();
     // The process that does it lets commits wait from then on.
     run(&mut person, "CHECKPOINT");
@@ -312,9 +309,7 @@ fn a_server_that_starts_with_a_misspelt_parameter_generates_no_ids() {
         for parameter in ["shared_preload_libraries = 'pg_snowflake'", &format!("pg_snowflake.{name} = 'host=/nowhere'")] {
             run(&mut client, &format!("ALTER SYSTEM SET {parameter}"));
         }
-        server.stop(Shutdown::Fast);
-
-        server.start();
+        server.restart(Shutdown::Fast);
 
         let mut client = server.connect();
         run(&mut client, "INSERT INTO plain VALUES (1)");

@@ -50,8 +50,7 @@ fn a_server_can_own_every_shard_of_instagrams_layout() {
         for shard in [0, 4095, 8191] {
             first_id(&mut server.connect(), &format!("SELECT snowflake_nextval('s', {shard}, 'instagram')"));
         }
-        server.stop(Shutdown::Fast);
-        server.start();
+        server.restart(Shutdown::Fast);
     }
 }
 

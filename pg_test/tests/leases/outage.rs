@@ -29,8 +29,7 @@ fn the_error_of_an_ended_lease_says_why_it_was_not_renewed() {
 #[test]
 fn a_server_that_stops_releases_its_lease_in_a_registry_that_was_restarted() {
     let (mut registry, mut server, _client) = holder(LONG);
-    registry.cluster.stop(Shutdown::Fast);
-    registry.cluster.start();
+    registry.cluster.restart(Shutdown::Fast);
 
     server.stop(Shutdown::Fast);
 
@@ -78,8 +77,7 @@ fn a_lease_that_was_granted_in_the_quiet_time_is_held_and_has_not_begun() {
     let ask = "SELECT snowflake_registry.claim('{9}', 'db-9', gen_random_uuid(), NULL, gen_random_uuid(),
                    clock_timestamp() + '5 min', '5 min')";
     run(&mut registry.cluster.connect(), ask);
-    registry.cluster.stop(Shutdown::Fast);
-    registry.cluster.start();
+    registry.cluster.restart(Shutdown::Fast);
     let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
     let is_answered = "SELECT last_answer_at IS NOT NULL FROM snowflake_lease_status()";
     wait_for(&mut client, is_answered, "the registry has answered");

@@ -20,8 +20,7 @@ fn after_a_restart_of_the_registry_new_spans_begin_when_forgotten_leases_have_en
     let id = printed(&mut client, "SELECT snowflake_registry.id()");
     run(&mut client, "SELECT release(1, 5, serial) FROM before WHERE shard_id = 5");
 
-    cluster.stop(Shutdown::Immediate);
-    cluster.start();
+    cluster.restart(Shutdown::Immediate);
     let mut client = cluster.connect();
 
     run(&mut client, &format!("CREATE TABLE after AS {}", claim("*", "'{5, 7}'", "db-b", 2)));

@@ -107,8 +107,7 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
         message: "quiet time of the registry cannot end earlier",
         hint: "Servers that hold a lease renew it meanwhile",
     };
-    cluster.stop(Shutdown::Fast);
-    cluster.start();
+    cluster.restart(Shutdown::Fast);
     let mut client = cluster.connect();
     cluster.set_clock(3600.0);
     printed(&mut client, "SELECT snowflake_registry.take_over(6, 'db-6')");
@@ -124,8 +123,7 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
     // A lease that was granted in the future may be one of many: the clock may be behind now.
     cluster.set_clock(7200.0);
     run(&mut client, &claim("*", "'{7}'", "db-7", 7));
-    cluster.stop(Shutdown::Fast);
-    cluster.start();
+    cluster.restart(Shutdown::Fast);
     let mut client = cluster.connect();
     printed(&mut client, "SELECT snowflake_registry.take_over(6, 'db-6')");
     cluster.set_clock(0.0);

@@ -44,8 +44,7 @@ fn a_node_has_its_name_and_its_assigned_shard_until_a_restart() {
     assert_eq!(printed(&mut server.connect(), status), "db-1");
     for (name, number) in [("db-7", 1), ("db-1", 0)] {
         set(&server, "node", name);
-        server.stop(Shutdown::Fast);
-        server.start();
+        server.restart(Shutdown::Fast);
         assert_eq!(shard(&server), number, "{name}");
     }
 }

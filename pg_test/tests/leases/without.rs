@@ -107,8 +107,7 @@ fn a_registry_that_a_reload_sets_or_unsets_is_used_or_left_at_the_next_start_of_
     take_one(&mut client, GENERATE);
     take_one(&mut server.connect(), GENERATE);
 
-    server.stop(Shutdown::Fast);
-    server.start();
+    server.restart(Shutdown::Fast);
 
     let mut client = server.connect();
     assert_eq!(printed(&mut client, MODE), "on");
