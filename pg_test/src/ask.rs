@@ -102,25 +102,6 @@ pub fn assert_refused(client: &mut Client, sql: &str, expected: Refusal) -> DbEr
     error
 }
 
-/// A statement that must be refused, and what the error must say.
-#[derive(Clone, Copy, Debug)]
-pub struct Bad<'a> {
-    pub sql: &'a str,
-    pub sqlstate: &'a str,
-    /// A part of the message.
-    pub message: &'a str,
-    /// A part of the detail or the hint: what is allowed.
-    pub allowed: &'a str,
-}
-
-pub fn assert_each_refused(client: &mut Client, cases: &[Bad]) {
-    for &Bad { sql, sqlstate, message, allowed } in cases {
-        let error = assert_refused(client, sql, Refusal { sqlstate, message, hint: "" });
-        let said = [error.detail(), error.hint()].map(Option::unwrap_or_default).join(" ");
-        assert!(said.contains(allowed), "{sql}: {allowed:?} is not in {said:?}");
-    }
-}
-
 /// The SQL in a hint: from its first command to the end of the last.
 pub fn commands_in(hint: &str) -> &str {
     let start = hint.find("LOAD").or_else(|| hint.find("ALTER")).expect("a command");

@@ -1,7 +1,6 @@
 //! Features of PostgreSQL 18 and later: constraints that are not enforced, and virtual generated columns.
 
-use super::run;
-use pg_snowflake_harness::ask::{Bad, assert_each_refused, database, printed, refused};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, refused, run};
 use pg_snowflake_harness::installation::has_major;
 
 /// The foreign keys and CHECKs, and whether they are enforced.
@@ -38,22 +37,14 @@ fn constraints_that_are_not_enforced_prevent_no_conversion_and_remain_so() {
 
     run(&mut client, "SELECT snowflake_convert_column('fenced', 'id', 5, check_shard => true)");
     // A child's constraint that is enforced, and merged with one that is not. The check that is not enforced does not replace ours.
-    let cases = [
-        (
-            "SELECT snowflake_convert_column('parent', 'id', 5)",
-            "55000",
-            "new IDs would violate constraint small of table public.child",
-            "ALTER TABLE public.child DROP CONSTRAINT small",
-        ),
-        (
-            "SELECT snowflake_convert_column('strict_parent', 'id', 5)",
-            "55000",
-            "new IDs would violate constraint small of table public.strict",
-            "ALTER TABLE public.strict DROP CONSTRAINT small",
-        ),
-        ("INSERT INTO fenced VALUES (snowflake_nextval('fenced_id_seq', 6))", "23514", "fenced_id_shard_check", ""),
-    ];
-    assert_each_refused(&mut client, &cases.map(|(sql, sqlstate, message, allowed)| Bad { sql, sqlstate, message, allowed }));
+    for (table, child) in [("parent", "child"), ("strict_parent", "strict")] {
+        let convert = format!("SELECT snowflake_convert_column('{table}', 'id', 5)");
+        let message = &format!("new IDs would violate constraint small of table public.{child}");
+        let hint = &format!("ALTER TABLE public.{child} DROP CONSTRAINT small");
+        assert_refused(&mut client, &convert, Refusal { sqlstate: "55000", message, hint });
+    }
+    let of_another_shard = "INSERT INTO fenced VALUES (snowflake_nextval('fenced_id_seq', 6))";
+    assert_refused(&mut client, of_another_shard, Refusal { sqlstate: "23514", message: "fenced_id_shard_check", hint: "" });
 }
 
 /// One that calls a function of ours has to be stored, as docs/migrate.md says.
@@ -68,20 +59,14 @@ fn a_virtual_generated_column_keeps_the_type_of_its_column() {
         CREATE TABLE referred (id bigserial PRIMARY KEY);
         CREATE TABLE referring (referred_id int REFERENCES referred, next int GENERATED ALWAYS AS (referred_id + 1))";
     run(&mut client, setup);
-    let cases = [
-        ("'narrow', 'id'", "0A000", "cannot change column id of table public.narrow to bigint", "column next of table public.narrow"),
-        (
-            "'referred', 'id'",
-            "0A000",
-            "cannot change column referred_id of table public.referring to bigint",
-            "column next of table public.referring",
-        ),
-        ("'wide', 'next'", "42809", "generated column", ""),
-    ];
-    for (column, sqlstate, message, allowed) in cases {
-        let sql = &format!("SELECT snowflake_convert_column({column}, 5)");
-        assert_each_refused(&mut client, &[Bad { sql, sqlstate, message, allowed }]);
+    for (table, column, of) in [("narrow", "id", "narrow"), ("referred", "referred_id", "referring")] {
+        let convert = format!("SELECT snowflake_convert_column('{table}', 'id', 5)");
+        let message = &format!("cannot change column {column} of table public.{of} to bigint");
+        let error = assert_refused(&mut client, &convert, Refusal { sqlstate: "0A000", message, hint: "" });
+        assert!(error.detail().is_some_and(|detail| detail.contains(&format!("column next of table public.{of}"))), "{error:?}");
     }
+    let generated = Refusal { sqlstate: "42809", message: "generated column", hint: "" };
+    assert_refused(&mut client, "SELECT snowflake_convert_column('wide', 'next', 5)", generated);
     run(&mut client, "SELECT snowflake_convert_column('wide', 'id', 5); INSERT INTO wide DEFAULT VALUES");
     assert_eq!(printed(&mut client, "SELECT next = id + 1, id > 1000 FROM wide"), "t|t");
 

@@ -29,11 +29,7 @@ const IDS: &str = "
 
 /// The expression of a layout, by the query of the page.
 fn expression(client: &mut postgres::Client, layout: &str) -> String {
-    let page = page("docs/time.md");
-    let queries = page.blocks().into_iter().filter(|block| block.text.contains("AS expression"));
-    let query: Vec<String> = queries.map(|block| block.text).collect();
-    let [query] = &query[..] else { panic!("{query:?}") };
-    let query = query.replace("SELECT name, ", "SELECT ");
+    let query = page("docs/time.md").block_with("AS expression").replace("SELECT name, ", "SELECT ");
     let from = format!("FROM snowflake_layout_info('{layout}')");
     printed(client, &query.replace("FROM snowflake_layouts", &from))
 }

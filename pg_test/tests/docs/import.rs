@@ -2,7 +2,7 @@
 
 use super::page::page;
 use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{Bad, Refusal, assert_each_refused, assert_refused, database, printed, run};
+use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::presets::PRESETS;
 
@@ -10,10 +10,7 @@ const SCRIPT: &str = include_str!("../../../docs/import/measure.sql");
 
 /// The block of the page with this statement.
 fn block(statement: &str) -> String {
-    let blocks = page("docs/import.md").blocks().into_iter();
-    let blocks: Vec<String> = blocks.filter(|block| block.text.contains(statement)).map(|block| block.text).collect();
-    let [block] = &blocks[..] else { panic!("{statement}: {blocks:?}") };
-    block.clone()
+    page("docs/import.md").block_with(statement)
 }
 
 /// The second step of the page, for a layout: with the replacements that the page names.
@@ -94,8 +91,7 @@ fn a_row_whose_time_no_id_can_have_is_refused() {
     ] {
         run(&mut client, "DROP TABLE IF EXISTS imported_orders, order_ids");
         run(&mut client, &format!("{ROWS}; INSERT INTO imported_orders VALUES (0, {time})").replace("gap", "1"));
-        let case = Bad { sql: &step, sqlstate, message, allowed: "" };
-        assert_each_refused(&mut client, &[case]);
+        assert_refused(&mut client, &step, Refusal { sqlstate, message, hint: "" });
     }
 }
 

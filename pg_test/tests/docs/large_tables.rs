@@ -69,8 +69,7 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
 
 /// The block with the steps.
 fn block() -> String {
-    let blocks = page("docs/migrate.md").blocks();
-    blocks.into_iter().find(|block| block.text.contains("-- 1. ")).expect("the steps").text
+    page("docs/migrate.md").block_with("-- 1. ")
 }
 
 /// A text of the page with the names of another table and column.
@@ -122,11 +121,19 @@ impl<'a> Steps<'a> {
         (self.psql)(&of_step(&self.rows, "5"));
     }
 
-    fn all(mut self) -> Client {
+    /// Does something before, between and after them.
+    fn all_among(mut self, mut other: impl FnMut()) {
+        other();
         self.step_1();
+        other();
         self.steps_2_and_3();
+        other();
         self.steps_4_and_5("", "");
-        self.client
+        other();
+    }
+
+    fn all(self) {
+        self.all_among(|| ());
     }
 }
 
@@ -451,14 +458,7 @@ fn a_subscriber_receives_each_row_during_the_steps() {
     };
     for cluster in [&subscriber, &publisher] {
         let psql = |sql: &str| cluster.psql(SUPERUSER, sql);
-        let mut steps = Steps::new(&psql, cluster.connect(), "public.events", "id");
-        arrives(&mut there);
-        steps.step_1();
-        arrives(&mut there);
-        steps.steps_2_and_3();
-        arrives(&mut there);
-        steps.steps_4_and_5("", "");
-        arrives(&mut there);
+        Steps::new(&psql, cluster.connect(), "public.events", "id").all_among(|| arrives(&mut there));
         run(&mut there, "ALTER TABLE events ADD COLUMN IF NOT EXISTS wide bigint");
     }
     run(&mut there, "ALTER TABLE events DROP COLUMN wide");
@@ -590,14 +590,7 @@ fn clients_lose_no_row_and_no_reference_during_the_steps() {
 
         let psql = |sql: &str| database.psql(sql);
         for (table, column) in [("public.comments", "event_id"), ("public.events", "id")] {
-            let mut steps = Steps::new(&psql, database.connect(), table, column);
-            wait_for_more_rows(&mut client, table, 100);
-            steps.step_1();
-            wait_for_more_rows(&mut client, table, 100);
-            steps.steps_2_and_3();
-            wait_for_more_rows(&mut client, table, 100);
-            steps.steps_4_and_5("", "");
-            wait_for_more_rows(&mut client, table, 100);
+            Steps::new(&psql, database.connect(), table, column).all_among(|| wait_for_more_rows(&mut client, table, 100));
         }
         drop(at_the_end);
         let [a, b] = upserts.map(|client| client.join().expect("no insert fails"));

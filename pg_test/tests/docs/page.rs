@@ -75,6 +75,13 @@ impl Page {
         blocks
     }
 
+    /// The text of the only block that contains that.
+    pub fn block_with(&self, part: &str) -> String {
+        let mut blocks: Vec<Block> = self.blocks().into_iter().filter(|block| block.text.contains(part)).collect();
+        assert_eq!(blocks.len(), 1, "{:?}: blocks with {part}", self.path);
+        blocks.remove(0).text
+    }
+
     fn empty_block(&self, info: &str) -> Block {
         let (language, rest) = info.split_once(' ').unwrap_or((info, ""));
         assert!(LANGUAGES.contains(&language), "{:?}: a block of `{language}`", self.path);

@@ -7,8 +7,7 @@ use postgres::Client;
 
 /// The block of the page with this text.
 fn block(text: &str) -> String {
-    let mut blocks = page("docs/migrate.md").blocks().into_iter();
-    blocks.find(|block| block.text.contains(text)).expect(text).text
+    page("docs/migrate.md").block_with(text)
 }
 
 /// The examples of the page, and objects of every other kind.
