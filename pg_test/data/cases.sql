@@ -1,5 +1,8 @@
--- The beginning of a script whose output is its cases: results as bare lines, and the error of a statement in one line.
+-- The beginning of a script whose output is its cases: results as bare lines, the error of a statement in one line, and times in UTC.
 \pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+SET intervalstyle = 'postgres';
 CREATE FUNCTION error_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     detail text;

@@ -1,8 +1,6 @@
 -- The table `posts` of a script about partitions, and what the two functions return, without times.
 \set created 'SELECT action, partition, message FROM snowflake_create_partitions'
 \set dropped 'SELECT action, partition, message FROM snowflake_drop_partitions'
-SET timezone = 'UTC';
-SET datestyle = 'ISO';
 SET client_min_messages = 'warning';
 
 -- Creates the table again. Its default generates IDs of shard 5.

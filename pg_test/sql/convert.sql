@@ -6,9 +6,7 @@
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
---
 -- The shard and the layout
---
 
 -- an omitted shard is that of the setting, then and at each insert
 CREATE FUNCTION shards_of(layout snowflake_layout, OUT shards int[]) LANGUAGE plpgsql AS $$
@@ -41,9 +39,7 @@ ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 6, layo
 SELECT snowflake_convert_column('posts', 'id', 7); \echo :LAST_ERROR_SQLSTATE
 DROP TABLE posts;
 
---
 -- The sequence
---
 
 -- it keeps its name and its CACHE; a new one gets an unused name
 CREATE TABLE a (id serial);
@@ -92,9 +88,7 @@ SELECT snowflake_convert_column('shared', 'id', 5);
 DROP TABLE shared, sharing;
 DROP SEQUENCE shared_id_seq;
 
---
 -- New IDs are above the old
---
 
 -- an ID of the current tick is not too high, even if the tick is a second
 CREATE TABLE posts (id bigint);
@@ -179,9 +173,7 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS before \gset
 INSERT INTO posts DEFAULT VALUES RETURNING snowflake_created_at(id) BETWEEN :'before' AND clock_timestamp() AS is_of_now;
 DROP TABLE posts;
 
---
 -- The search_path of the caller does not matter
---
 CREATE SCHEMA trap;
 CREATE FUNCTION trap.max(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 1 / 0::bigint';
 CREATE FUNCTION trap.snowflake_nextval(regclass, int) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';

@@ -3,8 +3,6 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
-SET timezone = 'UTC';
-SET datestyle = 'ISO';
 
 \echo -- IDs that others have published together with their fields; a null is not published
 SELECT layout, id, d.created_at, d.shard_id, d.seq,

@@ -3,7 +3,6 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
-SET timezone = 'UTC';
 
 SELECT error_of(format('SELECT %L::snowflake_layout', layout)) FROM unnest(ARRAY[
     -- neither a preset nor a specification

@@ -3,9 +3,6 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
-SET timezone = 'UTC';
-SET datestyle = 'ISO';
-SET intervalstyle = 'postgres';
 
 \echo -- the presets, in their order; a released one never changes, since stored IDs would be decoded differently
 SELECT name, spec FROM snowflake_layouts;

@@ -4,7 +4,6 @@
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
 \pset null NULL
-SET timezone = 'UTC';
 
 -- An ID of that shard in the default layout, whose low bits are XORed with the bits above them.
 CREATE FUNCTION id_of_shard(shard bigint) RETURNS bigint LANGUAGE sql IMMUTABLE

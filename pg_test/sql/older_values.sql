@@ -3,8 +3,6 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
-SET timezone = 'UTC';
-SET datestyle = 'ISO';
 SET client_min_messages = error;
 SET pg_snowflake.shard_id = 5;
 \set tsid '''time:42 shard:10 seq:12 epoch:2020-01-01 unit:1ms'''

@@ -3,8 +3,6 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
-SET timezone = 'UTC';
-SET intervalstyle = 'postgres';
 
 CREATE SEQUENCE ids;
 CREATE TABLE posts (id bigint) PARTITION BY RANGE (id);

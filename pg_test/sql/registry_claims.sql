@@ -1,8 +1,6 @@
 -- Which leases the functions of a registry grant, and what they refuse. Each case is of shards of its own.
 
 \set ECHO none
-SET timezone = 'UTC';
-SET datestyle = 'ISO';
 CREATE EXTENSION pg_snowflake_registry;
 
 \getenv folder PG_ABS_SRCDIR

@@ -3,7 +3,6 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
-SET timezone = 'UTC';
 DROP EXTENSION pg_snowflake;
 CREATE SCHEMA "My Extensions";
 CREATE EXTENSION pg_snowflake SCHEMA "My Extensions";

@@ -11,9 +11,7 @@ CREATE FUNCTION current_seq(seq regclass) RETURNS int LANGUAGE sql AS $$ SELECT 
 -- A session goes on above what it took within the same tick, even where its sequence was reset.
 CREATE PROCEDURE wait_for_the_next_tick() LANGUAGE sql AS $$ SELECT pg_sleep(0.002) $$;
 
---
 -- Columns
---
 CREATE TABLE posts (body text, id bigserial);
 ALTER TABLE posts ALTER id SET DEFAULT snowflake_nextval('posts_id_seq', 5);
 
@@ -42,9 +40,7 @@ DROP SEQUENCE myseq2;
 DROP TABLE t1;
 DROP SEQUENCE myseq2;
 
---
 -- Basic operations
---
 CREATE SEQUENCE sequence_test;
 
 SELECT snowflake_currval('sequence_test');  -- not yet
@@ -80,9 +76,7 @@ SELECT last_value = (snowflake_currval('foo_seq_new') >> 22 << 10) + snowflake_s
 FROM foo_seq_new \g (tuples_only=off)
 DROP SEQUENCE foo_seq_new;
 
---
 -- ALTER SEQUENCE
---
 CREATE SEQUENCE sequence_test2 START WITH 32;
 
 SELECT next_seq('sequence_test2');
@@ -115,9 +109,7 @@ SELECT lastval();
 SELECT snowflake_currval('seq');
 DROP SEQUENCE seq;
 
---
 -- Unlogged
---
 CREATE UNLOGGED SEQUENCE sequence_test_unlogged;
 SELECT next_seq('sequence_test_unlogged');
 ALTER SEQUENCE sequence_test_unlogged SET LOGGED;
@@ -126,9 +118,7 @@ ALTER SEQUENCE sequence_test_unlogged SET UNLOGGED;
 SELECT next_seq('sequence_test_unlogged');
 DROP SEQUENCE sequence_test_unlogged;
 
---
 -- Read-only transactions
---
 CREATE TEMPORARY SEQUENCE sequence_test_temp1;
 START TRANSACTION READ ONLY;
 SELECT next_seq('sequence_test_temp1');            -- ok
@@ -141,9 +131,7 @@ ROLLBACK;
 
 DROP SEQUENCE sequence_test2;
 
---
 -- CACHE
---
 CREATE SEQUENCE test_seq1 CACHE 10;
 SELECT next_seq('test_seq1');
 SELECT last_value & 1023 AS taken FROM test_seq1;
@@ -152,9 +140,7 @@ SELECT next_seq('test_seq1') IN (15, 24) AS goes_on;
 
 DROP SEQUENCE test_seq1;
 
---
 -- Privileges, of an owner who has revoked them from itself
---
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql

@@ -3,9 +3,7 @@
 \pset format unaligned \pset tuples_only on \pset footer off \pset fieldsep ' | '
 SET timezone = 'UTC';
 
---
 -- It is a bigint in all expressions. This ID is above 2^53, so that a JavaScript number would lose it.
---
 SELECT '1409869991632729716'::snowflake, 1409869991632729716::snowflake, 5::snowflake, '-1'::snowflake \g (tuples_only=off)
 SELECT ('1409869991632729716'::snowflake)::bigint + 1, '1409869991632729716'::snowflake + 1;
 SELECT '1409869991632729716'::snowflake = 1409869991632729716, '1409869991632729716'::snowflake > 5,
@@ -59,9 +57,7 @@ FROM unnest('{3, 3::bigint, "''3''::snowflake", "''{3,5}''", "''{3,5}''::bigint[
 GROUP BY operand, n ORDER BY n \g (tuples_only=off format=aligned)
 DROP FUNCTION outcome;
 
---
 -- What is not a bigint is not a snowflake. The words are core's.
---
 \set VERBOSITY sqlstate
 SELECT 'x'::snowflake;
 SELECT ''::snowflake;
@@ -69,9 +65,7 @@ SELECT '1.5'::snowflake;
 SELECT '9223372036854775808'::snowflake;
 \set VERBOSITY default
 
---
 -- Order, groups and aggregates
---
 CREATE TABLE posts (id snowflake PRIMARY KEY, n int);
 INSERT INTO posts (id, n)
 SELECT snowflake_encode('2024-01-01', g % 8, g % 1024) + (g::bigint << 22), g FROM generate_series(1, 10000) AS g;
@@ -82,9 +76,7 @@ SELECT max(id) = (SELECT id FROM posts WHERE n = 10000) AS max, min(id) = (SELEC
 SELECT count(*) FROM (SELECT id FROM posts GROUP BY id) AS grouped;
 SELECT count(*) FROM posts AS a JOIN posts AS b USING (id);
 
---
 -- Foreign keys to and from bigints
---
 CREATE SEQUENCE s;
 CREATE TABLE comments (id snowflake PRIMARY KEY DEFAULT snowflake_nextval('s', 5), post_id bigint NOT NULL REFERENCES posts);
 CREATE TABLE plain (id bigint PRIMARY KEY);
@@ -102,9 +94,7 @@ DELETE FROM posts WHERE id IN (SELECT post_id FROM comments);
 \set VERBOSITY default
 DROP TABLE comments, of_plain, plain, posts;
 
---
 -- In JSON it is a string, and read as one
---
 CREATE TABLE posts (id snowflake, ids snowflake[], plain bigint);
 INSERT INTO posts VALUES (1409869991632729716, '{1409869991632729716,5}', 1409869991632729716);
 SELECT row_to_json(posts) FROM posts;
@@ -117,9 +107,7 @@ SELECT (SELECT (r).id FROM jsonb_populate_record(posts, to_jsonb(posts)) AS r) A
 FROM posts \g (tuples_only=off)
 DROP TABLE posts;
 
---
 -- Partitioned by it
---
 CREATE TABLE ranged (id snowflake PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE ranged_1 PARTITION OF ranged
     FOR VALUES FROM (snowflake_min_id('2024-01-01')) TO (snowflake_min_id('2024-02-01'));

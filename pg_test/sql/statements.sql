@@ -9,9 +9,7 @@ CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5), bod
 -- A session goes on above what it took within the same tick, even where its sequence was reset.
 CREATE PROCEDURE wait_for_the_next_tick() LANGUAGE sql AS $$ SELECT pg_sleep(0.002) $$;
 
---
 -- INSERT
---
 INSERT INTO posts (body) VALUES ('a'), ('b') RETURNING snowflake_seq(id), body;
 INSERT INTO posts (body) SELECT 'row ' || g FROM generate_series(1, 3) g RETURNING snowflake_seq(id), body;
 INSERT INTO posts DEFAULT VALUES RETURNING snowflake_seq(id), body;
@@ -35,9 +33,7 @@ SELECT snowflake_seq(id) FROM posts WHERE body = 'g';
 SELECT count(*) AS out_of_order
 FROM (SELECT id, lag(id) OVER (ORDER BY snowflake_seq(id)) AS before FROM posts) AS p WHERE id <= before;
 
---
 -- COPY
---
 TRUNCATE posts;
 COPY posts (body) FROM stdin;
 one
@@ -57,9 +53,7 @@ SELECT snowflake_seq(id), body FROM old ORDER BY body;
 CREATE TABLE made AS SELECT snowflake_nextval('s', 5) AS id FROM generate_series(1, 2);
 SELECT snowflake_seq(id) FROM made ORDER BY id;
 
---
 -- Triggers
---
 CREATE TABLE events (id bigint, body text);
 CREATE FUNCTION give_id() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -70,9 +64,7 @@ CREATE TRIGGER give_id BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION giv
 INSERT INTO events (body) VALUES ('a'), ('b')
     RETURNING snowflake_shard_id(id), snowflake_seq(id), id = snowflake_currval('s') AS is_current \g (tuples_only=off format=aligned)
 
---
 -- Prepared statements
---
 SET plan_cache_mode = force_generic_plan;
 PREPARE take (regclass, int) AS SELECT snowflake_seq(id), snowflake_shard_id(id) FROM snowflake_nextval($1, $2) AS id;
 EXECUTE take ('s', 5);
@@ -96,9 +88,7 @@ DEALLOCATE ALL;
 RESET plan_cache_mode;
 ALTER SEQUENCE s RESTART WITH 200;
 
---
 -- PL/pgSQL
---
 DO $$
 DECLARE
     first bigint := snowflake_nextval('s', 5);
@@ -136,9 +126,7 @@ BEGIN
 END $$;
 CALL across_transactions();
 
---
 -- Subtransactions: nothing is given back
---
 ALTER SEQUENCE s RESTART WITH 300;
 BEGIN;
 SELECT snowflake_seq(snowflake_nextval('s', 5));
@@ -170,9 +158,7 @@ ROLLBACK TO a;
 SELECT snowflake_seq(snowflake_nextval('s', 5));
 COMMIT;
 
---
 -- A sequence created, altered and rolled back in one transaction
---
 BEGIN;
 CREATE SEQUENCE t;
 SELECT snowflake_seq(snowflake_nextval('t', 5));
@@ -212,9 +198,7 @@ SELECT snowflake_seq(snowflake_nextval('never', 5));
 COMMIT;
 DROP SEQUENCE never, t;
 
---
 -- Cursors
---
 ALTER SEQUENCE s RESTART WITH 400;
 BEGIN;
 DECLARE ids CURSOR FOR SELECT snowflake_seq(snowflake_nextval('s', 5)) FROM generate_series(1, 10);
@@ -264,9 +248,7 @@ CLOSE batch;
 RESET pg_snowflake.max_lead;
 ALTER SEQUENCE s RESTART WITH 506;
 
---
 -- Batches
---
 SELECT snowflake_shard_id(id), snowflake_seq(id) FROM snowflake_nextvals('s', 5, 2) AS id;
 SELECT snowflake_seq(snowflake_currval('s'));
 -- one that is not read to its end

@@ -3,9 +3,6 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
-SET timezone = 'UTC';
-SET datestyle = 'ISO';
-SET intervalstyle = 'postgres';
 
 \echo -- the last ID
 CREATE SEQUENCE s CACHE 64;

@@ -3,37 +3,12 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
-SET timezone = 'UTC';
-
--- The function that Instagram published: IDs of its layout, from a sequence that holds a plain count.
-CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    our_epoch bigint := 1314220021721;
-    seq_id bigint;
-    now_millis bigint;
-BEGIN
-    SELECT nextval(seq) % 1024 INTO seq_id;
-    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
-    RETURN (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
-END $$;
+\i :folder/data/wrong_layout.sql
 
 CREATE VIEW errors AS
 SELECT table_name, substring(error, 'newest ID is probably of layout "\w+"') AS error FROM snowflake_columns ORDER BY table_name::text;
 
 \echo -- the IDs of every other preset are reported, unless the default is of their layout
--- Every preset but the default one, with a shard that it has, and a table `of_PRESET` with 1,000 IDs of it.
-CREATE TABLE presets AS
-SELECT name AS preset, CASE shards WHEN 1 THEN 0 ELSE 5 END AS shard FROM snowflake_layouts WHERE name <> 'postgres';
-DO $$
-DECLARE
-    p presets;
-BEGIN
-    FOR p IN SELECT * FROM presets LOOP
-        EXECUTE format('CREATE SEQUENCE made_%1$s; CREATE SEQUENCE s_%1$s; CREATE TABLE of_%1$s (id bigint PRIMARY KEY);
-                        INSERT INTO of_%1$s SELECT snowflake_nextvals(''made_%1$s'', %2$s, 1000, %1$L)', p.preset, p.shard);
-    END LOOP;
-END $$;
-
 CREATE FUNCTION reported(preset text, shard int, layout text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('ALTER TABLE of_%1$s ALTER id SET DEFAULT snowflake_nextval(''s_%1$s'', %2$s, %3$L)', preset, shard, layout);

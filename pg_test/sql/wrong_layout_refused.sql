@@ -3,22 +3,10 @@
 \set ECHO none
 \getenv folder PG_ABS_SRCDIR
 \i :folder/data/cases.sql
+\i :folder/data/wrong_layout.sql
 SET client_min_messages = warning;
-SET timezone = 'UTC';
 -- A conversion needs it.
 SET default_transaction_isolation = 'read committed';
-
--- The function that Instagram published: IDs of its layout, from a sequence that holds a plain count.
-CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    our_epoch bigint := 1314220021721;
-    seq_id bigint;
-    now_millis bigint;
-BEGIN
-    SELECT nextval(seq) % 1024 INTO seq_id;
-    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
-    RETURN (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
-END $$;
 
 -- The error of a statement about a table. Its newest ID, the next one and the times vary.
 CREATE FUNCTION refusal(statement text, table_name regclass) RETURNS text LANGUAGE plpgsql AS $$
@@ -40,18 +28,6 @@ SELECT snowflake_convert_column('photos', 'id', 5, layout => 'instagram');
 INSERT INTO photos DEFAULT VALUES RETURNING id > :last AS is_above, snowflake_shard_id(id, 'instagram');
 DROP TABLE photos;
 
--- Every preset but the default one, with a shard that it has, and a table `of_PRESET` with 1,000 IDs of it.
-CREATE TABLE presets AS
-SELECT name AS preset, CASE shards WHEN 1 THEN 0 ELSE 5 END AS shard FROM snowflake_layouts WHERE name <> 'postgres';
-DO $$
-DECLARE
-    p presets;
-BEGIN
-    FOR p IN SELECT * FROM presets LOOP
-        EXECUTE format('CREATE SEQUENCE made_%1$s; CREATE TABLE of_%1$s (id bigint PRIMARY KEY);
-                        INSERT INTO of_%1$s SELECT snowflake_nextvals(''made_%1$s'', %2$s, 1000, %1$L)', p.preset, p.shard);
-    END LOOP;
-END $$;
 SELECT refusal(format('SELECT snowflake_convert_column(''of_%s'', ''id'', %s)', preset, shard), ('of_' || preset)::regclass) FROM presets;
 -- Without the warning that the shard number of the rows goes on.
 CREATE FUNCTION converted(preset text, shard int, OUT is_above boolean, OUT shard_id int) LANGUAGE plpgsql SET client_min_messages = error AS $$
