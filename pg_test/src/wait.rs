@@ -85,6 +85,11 @@ impl Stop {
     pub fn is_called(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// Does something again and again until then, and returns all that it got.
+    pub fn repeat<T>(&self, mut once: impl FnMut() -> T) -> Vec<T> {
+        std::iter::from_fn(|| (!self.is_called()).then(&mut once)).collect()
+    }
 }
 
 pub struct StopAtEnd<'a>(pub &'a Stop);

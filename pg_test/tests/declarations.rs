@@ -14,30 +14,13 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, FnArg, ForeignItem, Item, Lit, Meta, ReturnType, Type};
 
 /// The headers that declare functions. Structs and constants name their headers themselves.
-const HEADERS: &str = "
-#include \"postgres.h\"
-#include \"access/htup_details.h\"
-#include \"access/relation.h\"
-#include \"access/xact.h\"
-#include \"access/xlog.h\"
-#include \"access/xloginsert.h\"
-#include \"catalog/pg_constraint.h\"
-#include \"catalog/pg_inherits.h\"
-#include \"miscadmin.h\"
-#include \"nodes/nodeFuncs.h\"
-#include \"pgstat.h\"
-#include \"storage/bufmgr.h\"
-#include \"storage/lmgr.h\"
-#include \"tcop/utility.h\"
-#include \"utils/acl.h\"
-#include \"utils/partcache.h\"
-#include \"utils/relcache.h\"
-#include \"utils/syscache.h\"
-#include \"utils/timestamp.h\"
-#if __has_include(\"commands/sequence_xlog.h\")
-#include \"commands/sequence_xlog.h\"
-#endif
-";
+const HEADERS: &str = "postgres.h
+    access/htup_details.h access/relation.h access/xact.h access/xlog.h access/xloginsert.h catalog/pg_constraint.h catalog/pg_inherits.h
+    miscadmin.h nodes/nodeFuncs.h pgstat.h storage/bufmgr.h storage/lmgr.h tcop/utility.h utils/acl.h utils/partcache.h utils/relcache.h
+    utils/syscache.h utils/timestamp.h";
+
+/// From 19 on.
+const SEQUENCE_HEADER: &str = "commands/sequence_xlog.h";
 
 /// The structs that do not mirror one in a header: of the settings, of the page's free space, one that no header declares
 /// before 19, and one of libpq, whose header a server need not have.
@@ -113,7 +96,9 @@ struct C {
 impl C {
     fn text(&self) -> String {
         let C { headers, aliases, mirrors, checks, .. } = self;
-        format!("{HEADERS}{headers}{aliases}{mirrors}{checks}")
+        let own = HEADERS.split_whitespace().chain((self.major >= 19).then_some(SEQUENCE_HEADER));
+        let own: String = own.map(|header| format!("#include \"{header}\"\n")).collect();
+        format!("{own}{headers}{aliases}{mirrors}{checks}")
     }
 
     fn check(&mut self, condition: &str, what: &str) {

@@ -258,9 +258,8 @@ impl Ground {
         let superuser = cluster.connect_to(SUPERUSER, "hostile");
         let mut ours = functions_in_evil(&mut clean);
         for version in releases {
-            clean
-                .batch_execute(&format!("DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake SCHEMA evil VERSION '{version}'"))
-                .unwrap();
+            let older = format!("DROP EXTENSION pg_snowflake; CREATE EXTENSION pg_snowflake SCHEMA evil VERSION '{version}'");
+            clean.batch_execute(&older).unwrap();
             ours.extend(functions_in_evil(&mut clean));
         }
         let mut ground = Ground { owner, superuser, clean: members_of_head, _cluster: cluster };
@@ -279,20 +278,11 @@ impl Ground {
         let in_rust = text_of(&["src/convert", "src/convert/column", "src/distributed", "src/lease", "src/partitions", "src/registry"]);
         let words: Vec<&str> = words(&sql).union(&words(&in_rust)).copied().collect();
         let symbols: Vec<&str> = symbols(&sql).into_iter().collect();
-        self.owner
-            .execute(
-                "INSERT INTO plant.operators
-                 SELECT DISTINCT oprname FROM pg_operator WHERE oprname = ANY ($1) AND oprleft <> 0",
-                &[&symbols],
-            )
-            .unwrap();
-        self.owner
-            .execute(
-                "INSERT INTO plant.relations SELECT relname FROM pg_class
-                 WHERE relnamespace = 'pg_catalog'::regnamespace AND relname = ANY ($1) AND relkind IN ('r', 'v')",
-                &[&words],
-            )
-            .unwrap();
+        let operators = "INSERT INTO plant.operators SELECT DISTINCT oprname FROM pg_operator WHERE oprname = ANY ($1) AND oprleft <> 0";
+        self.owner.execute(operators, &[&symbols]).unwrap();
+        let relations = "INSERT INTO plant.relations SELECT relname FROM pg_class
+            WHERE relnamespace = 'pg_catalog'::regnamespace AND relname = ANY ($1) AND relkind IN ('r', 'v')";
+        self.owner.execute(relations, &[&words]).unwrap();
         let named = format!("{SIGNATURES} pronamespace = 'pg_catalog'::regnamespace AND proname = ANY ($1)");
         let named = signatures(&self.owner.query(&named, &[&words]).unwrap());
         assert!(ours.len() > 40 && named.len() > 20, "{} and {}", ours.len(), named.len());

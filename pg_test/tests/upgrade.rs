@@ -156,11 +156,7 @@ fn members_of_head(extension: &Extension) -> Vec<String> {
 
 fn insert_until(cluster: &Cluster, stop: &Stop) -> Vec<i64> {
     let mut client = cluster.connect();
-    let mut ids = Vec::new();
-    while !stop.is_called() {
-        ids.push(take_one(&mut client, INSERT));
-    }
-    ids
+    stop.repeat(|| take_one(&mut client, INSERT))
 }
 
 fn assert_the_schema_works(client: &mut Client) {

@@ -13,11 +13,7 @@ use std::thread::scope;
 fn write(database: &Database, insert: &str, stop: &Stop) -> Vec<i64> {
     let mut client = database.connect();
     run(&mut client, &format!("PREPARE add AS {insert}"));
-    let mut ids = Vec::new();
-    while !stop.is_called() {
-        ids.push(printed(&mut client, "EXECUTE add").parse().expect("an ID"));
-    }
-    ids
+    stop.repeat(|| printed(&mut client, "EXECUTE add").parse().expect("an ID"))
 }
 
 #[test]

@@ -170,7 +170,4 @@ fn a_user_who_was_granted_the_setting_can_set_it() {
         assert_eq!(take(&mut writer, GENERATE_FOREIGN).len(), 1);
         assert_refused(&mut writer, GENERATE_OWN, Refusal { message: "shard 5 is not owned", hint: "", ..NOT_OWNED });
     }
-    let options = "-c pg_snowflake.owned_shards=6";
-    let mut writer = cluster.connect_with_options("writer", options).unwrap();
-    assert_eq!(take(&mut writer, GENERATE_FOREIGN).len(), 1);
 }

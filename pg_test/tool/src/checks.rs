@@ -14,16 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 /// The packages with tests on real servers: the harness, the campaign, the bench, and this one.
-const PACKAGES: [&str; 8] = [
-    "--package",
-    "pg_snowflake_harness",
-    "--package",
-    "pg_snowflake_campaign",
-    "--package",
-    "pg_snowflake_bench",
-    "--package",
-    "pg_snowflake_tool",
-];
+const PACKAGES: [&str; 4] = ["harness", "campaign", "bench", "tool"];
 /// The packages that a change of anything builds.
 const OURS: [&str; 4] = ["--exclude", "pg_snowflake", "--exclude", "pg_snowflake_examples"];
 const REFUSE_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
@@ -206,7 +197,7 @@ fn example_tests(arguments: &[&str]) -> Command {
 /// Tests of this package; without other arguments, all except the tests that run only on request.
 fn server_tests(arguments: &[&str]) -> Command {
     let mut test = cargo(&["test"]);
-    test.args(PACKAGES).arg("--no-fail-fast").args(arguments);
+    test.args(PACKAGES.map(|package| format!("--package=pg_snowflake_{package}"))).arg("--no-fail-fast").args(arguments);
     // Many of them wait: for a session, or the end of a lease.
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
