@@ -4,6 +4,7 @@
 //! comments, and a row that has its ID. The programs check what they get, and the tests here what reached the server.
 
 use pg_snowflake_examples::{client, command, python, run, with_npm, with_pip};
+use pg_snowflake_harness::ask::{printed, run as run_sql};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -82,12 +83,10 @@ fn drizzle_kit_leaves_an_extension_in_its_own_schema_alone() {
     let in_public = push();
     assert!(in_public.contains("DROP VIEW \"public\".\"snowflake_columns\""), "{in_public}");
 
-    cluster.psql(
-        SUPERUSER,
-        "CREATE SCHEMA snowflake;
-         ALTER EXTENSION pg_snowflake SET SCHEMA snowflake;
-         ALTER DATABASE postgres SET search_path = \"$user\", public, snowflake",
-    );
+    let schema = "CREATE SCHEMA snowflake;
+        ALTER EXTENSION pg_snowflake SET SCHEMA snowflake;
+        ALTER DATABASE postgres SET search_path = \"$user\", public, snowflake";
+    cluster.psql(SUPERUSER, schema);
     for _ in 0..2 {
         let in_its_own = push();
         assert!(!in_its_own.contains("DROP"), "{in_its_own}");
@@ -107,18 +106,11 @@ fn typeorm_keeps_the_default_of_a_converted_column() {
     let Some(dir) = with_npm("TypeORM", "orms/typeorm") else { return };
     let cluster = Cluster::new();
     let mut session = cluster.connect();
-    session
-        .batch_execute(
-            "CREATE TABLE posts (id bigserial PRIMARY KEY, body text);
-             SELECT snowflake_convert_column('posts', 'id', 5)",
-        )
-        .unwrap();
+    run_sql(&mut session, "CREATE TABLE posts (id bigserial PRIMARY KEY, body text); SELECT snowflake_convert_column('posts', 'id', 5)");
     run(client(command("node", dir.path()).arg("blog.js"), &cluster));
     let of_shard = "SELECT string_agg(body, ' ' ORDER BY id) FROM posts WHERE snowflake_shard_id(id) = 5 AND id > 1::bigint << 60";
-    assert_eq!(session.query_one(of_shard, &[]).unwrap().get::<_, &str>(0), "one two");
-    let column = "SELECT shard_id, error FROM snowflake_columns";
-    let row = session.query_one(column, &[]).unwrap();
-    assert_eq!((row.get::<_, i32>(0), row.get::<_, Option<&str>>(1)), (5, None));
+    assert_eq!(printed(&mut session, of_shard), "one two");
+    assert_eq!(printed(&mut session, "SELECT shard_id, error FROM snowflake_columns"), "5|");
 }
 
 #[test]
@@ -153,29 +145,20 @@ fn cluster_that_logs_statements() -> Cluster {
 /// tables' defaults generated for shard 5.
 fn assert_rows_are_written(cluster: &Cluster) {
     let mut client = cluster.connect();
-    let bodies = "SELECT array_agg(body ORDER BY id) FROM posts WHERE snowflake_shard_id(id) = 5";
-    let mut expected = vec!["imported".to_owned(), "first".to_owned()];
-    expected.extend((0..200).map(|i| format!("bulk {i}")));
-    expected.push("parent".to_owned());
-    assert_eq!(client.query_one(bodies, &[]).unwrap().get::<_, Vec<String>>(0), expected);
+    let bodies = "SELECT body FROM posts WHERE snowflake_shard_id(id) = 5 ORDER BY id";
+    let bulk: String = (0..200).map(|i| format!("bulk {i}\n")).collect();
+    assert_eq!(printed(&mut client, bodies), format!("imported\nfirst\n{bulk}parent"));
 
-    let comments = "SELECT array_agg(c.body || ' of ' || p.body ORDER BY c.id)
-                    FROM comments c JOIN posts p ON p.id = c.post_id
-                    WHERE snowflake_shard_id(c.id) = 5";
-    let comments: Vec<String> = client.query_one(comments, &[]).unwrap().get(0);
-    assert_eq!(comments, ["one of parent", "two of parent"]);
+    let comments =
+        "SELECT c.body, p.body FROM comments c JOIN posts p ON p.id = c.post_id WHERE snowflake_shard_id(c.id) = 5 ORDER BY c.id";
+    assert_eq!(printed(&mut client, comments), "one|parent\ntwo|parent");
 
-    let columns = "SELECT array_agg(format('%s %s %s', attrelid::regclass, atttypid::regtype,
-                                           pg_get_expr(adbin, adrelid)) ORDER BY attrelid::regclass::text)
-                   FROM pg_attribute JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
-                   WHERE attname = 'id' AND attrelid IN ('posts'::regclass, 'comments'::regclass)";
-    let columns: Vec<String> = client.query_one(columns, &[]).unwrap().get(0);
+    let columns = "SELECT attrelid::regclass, atttypid::regtype, pg_get_expr(adbin, adrelid)
+        FROM pg_attribute JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+        WHERE attname = 'id' AND attrelid IN ('posts'::regclass, 'comments'::regclass) ORDER BY attrelid::regclass::text";
     assert_eq!(
-        columns,
-        [
-            "comments snowflake snowflake_nextval('comments_id_seq'::regclass, 5)",
-            "posts bigint snowflake_nextval('posts_id_seq'::regclass, 5)",
-        ]
+        printed(&mut client, columns),
+        "comments|snowflake|snowflake_nextval('comments_id_seq'::regclass, 5)\nposts|bigint|snowflake_nextval('posts_id_seq'::regclass, 5)"
     );
 }
 
