@@ -83,56 +83,52 @@ fn steps(situation: &str) -> Vec<Step> {
 
 #[test]
 fn grants_and_revokes_act_as_on_core_nextval() {
-    check(
-        &cluster(),
-        &[
-            "TAKE => 42501",
-            "GRANT | TAKE",
-            "o GRANT UPDATE ON SEQUENCE s TO writer | TAKE",
-            "o GRANT SELECT ON SEQUENCE s TO writer | TAKE => 42501",
-            "o GRANT USAGE ON SEQUENCE s TO PUBLIC | TAKE",
-            "TAKE => 42501 | GRANT | TAKE",
-            "GRANT | TAKE | REVOKE | TAKE => 42501",
-            // Neither function notices it before its transaction ends.
-            "GRANT | BEGIN | TAKE | REVOKE | TAKE | COMMIT | TAKE => 42501",
-            // An uncommitted grant or revoke has no effect yet.
-            "OWNER BEGINS | GRANT | TAKE => 42501",
-            "GRANT | TAKE | OWNER BEGINS | REVOKE | TAKE",
-            "GRANT | TAKE | OWNER BEGINS | REVOKE | OWNER ROLLS BACK | TAKE",
-            // By membership in a role, granted and revoked.
-            "GRANT BY MEMBERSHIP | TAKE | o REVOKE other FROM writer | TAKE => 42501",
-            // By ownership, gained and lost.
-            "o ALTER SEQUENCE s OWNER TO writer | TAKE | o ALTER SEQUENCE s OWNER TO postgres | TAKE => 42501",
-            "SUPERUSER | TAKE",
-            // A plan from before does not bypass it.
-            "GRANT | PREPARE | EXECUTE | REVOKE | EXECUTE => 42501",
-            "GRANT | PREPARE | EXECUTE | NO SCHEMA | EXECUTE => 42P01",
-            "GRANT | NO SCHEMA | TAKE => 42P01",
-            // A default runs with the rights of the inserting role.
-            "o CREATE TABLE t (id bigint DEFAULT nextval('s')); GRANT ALL ON t TO writer
-         | w INSERT INTO t DEFAULT VALUES => 42501 | GRANT | w INSERT INTO t DEFAULT VALUES",
-        ],
-    );
+    let situations = [
+        "TAKE => 42501",
+        "GRANT | TAKE",
+        "o GRANT UPDATE ON SEQUENCE s TO writer | TAKE",
+        "o GRANT SELECT ON SEQUENCE s TO writer | TAKE => 42501",
+        "o GRANT USAGE ON SEQUENCE s TO PUBLIC | TAKE",
+        "TAKE => 42501 | GRANT | TAKE",
+        "GRANT | TAKE | REVOKE | TAKE => 42501",
+        // Neither function notices it before its transaction ends.
+        "GRANT | BEGIN | TAKE | REVOKE | TAKE | COMMIT | TAKE => 42501",
+        // An uncommitted grant or revoke has no effect yet.
+        "OWNER BEGINS | GRANT | TAKE => 42501",
+        "GRANT | TAKE | OWNER BEGINS | REVOKE | TAKE",
+        "GRANT | TAKE | OWNER BEGINS | REVOKE | OWNER ROLLS BACK | TAKE",
+        // By membership in a role, granted and revoked.
+        "GRANT BY MEMBERSHIP | TAKE | o REVOKE other FROM writer | TAKE => 42501",
+        // By ownership, gained and lost.
+        "o ALTER SEQUENCE s OWNER TO writer | TAKE | o ALTER SEQUENCE s OWNER TO postgres | TAKE => 42501",
+        "SUPERUSER | TAKE",
+        // A plan from before does not bypass it.
+        "GRANT | PREPARE | EXECUTE | REVOKE | EXECUTE => 42501",
+        "GRANT | PREPARE | EXECUTE | NO SCHEMA | EXECUTE => 42P01",
+        "GRANT | NO SCHEMA | TAKE => 42P01",
+        // A default runs with the rights of the inserting role.
+        "o CREATE TABLE t (id bigint DEFAULT nextval('s')); GRANT ALL ON t TO writer
+     | w INSERT INTO t DEFAULT VALUES => 42501 | GRANT | w INSERT INTO t DEFAULT VALUES",
+    ];
+    check(&cluster(), &situations);
 }
 
 #[test]
 fn set_role_and_security_definer_act_as_on_core_nextval() {
-    check(
-        &cluster(),
-        &[
-            "OWNER TAKES | AS WRITER | OWNER TAKES => 42501 | BACK | OWNER TAKES",
-            "OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
-            "o BEGIN; SET LOCAL ROLE writer; SAVEPOINT p | OWNER TAKES => 42501 | o ROLLBACK TO p; RESET ROLE | OWNER TAKES",
-            "o GRANT USAGE ON SEQUENCE s TO other | o ALTER ROLE writer NOINHERIT; GRANT other TO writer
-         | TAKE => 42501 | w SET ROLE other | TAKE",
-            "DEFINER | CALL | TAKE => 42501",
-            "INVOKER | CALL => 42501",
-            // With fewer rights than the caller has.
-            "DEFINER | o ALTER FUNCTION take OWNER TO writer | o SELECT take() => 42501 | OWNER TAKES",
-            "DEFINER | o GRANT USAGE ON SEQUENCE s TO other | o ALTER FUNCTION take OWNER TO other | CALL
-         | o REVOKE ALL ON SEQUENCE s FROM other | CALL => 42501",
-        ],
-    );
+    let situations = [
+        "OWNER TAKES | AS WRITER | OWNER TAKES => 42501 | BACK | OWNER TAKES",
+        "OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
+        "o BEGIN; SET LOCAL ROLE writer; SAVEPOINT p | OWNER TAKES => 42501 | o ROLLBACK TO p; RESET ROLE | OWNER TAKES",
+        "o GRANT USAGE ON SEQUENCE s TO other | o ALTER ROLE writer NOINHERIT; GRANT other TO writer
+     | TAKE => 42501 | w SET ROLE other | TAKE",
+        "DEFINER | CALL | TAKE => 42501",
+        "INVOKER | CALL => 42501",
+        // With fewer rights than the caller has.
+        "DEFINER | o ALTER FUNCTION take OWNER TO writer | o SELECT take() => 42501 | OWNER TAKES",
+        "DEFINER | o GRANT USAGE ON SEQUENCE s TO other | o ALTER FUNCTION take OWNER TO other | CALL
+     | o REVOKE ALL ON SEQUENCE s FROM other | CALL => 42501",
+    ];
+    check(&cluster(), &situations);
 }
 
 /// What gives the writer the right to take values, and what takes it away.
@@ -155,26 +151,24 @@ fn changes_within_a_transaction_that_took_a_value_act_as_on_core_nextval() {
             &[&format!("OWNER BEGINS | {give} | AS WRITER | OWNER TAKES | OWNER TAKES | BACK | {take} | AS WRITER | OWNER TAKES => 42501")],
         );
     }
-    check(
-        &cluster,
-        &[
-            // The grant is rolled back with the savepoint.
-            "OWNER BEGINS | o SAVEPOINT p | GRANT | AS WRITER | OWNER TAKES | OWNER TAKES | o ROLLBACK TO p | AS WRITER
-         | OWNER TAKES => 42501",
-            // Another session's change is noticed when a lock is taken.
-            "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE posts => 42501",
-            "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE pg_ts_dict | TAKE => 42501",
-            // The current role changes.
-            "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET LOCAL ROLE writer | OWNER TAKES => 42501",
-            "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
-            "DEFINER | BEGIN | CALL | CALL | TAKE => 42501",
-            // The transaction becomes read-only.
-            "GRANT | BEGIN | TAKE | TAKE | w SET TRANSACTION READ ONLY | TAKE => 25006",
-            // The sequence changes, locked by this transaction alone.
-            "OWNER BEGINS | OWNER TAKES | OWNER TAKES | RECREATE | OWNER TAKES | OWNER TAKES",
-            "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o ALTER SEQUENCE s RENAME TO t | OWNER TAKES => 42P01",
-        ],
-    );
+    let situations = [
+        // The grant is rolled back with the savepoint.
+        "OWNER BEGINS | o SAVEPOINT p | GRANT | AS WRITER | OWNER TAKES | OWNER TAKES | o ROLLBACK TO p | AS WRITER
+     | OWNER TAKES => 42501",
+        // Another session's change is noticed when a lock is taken.
+        "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE posts => 42501",
+        "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE pg_ts_dict | TAKE => 42501",
+        // The current role changes.
+        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET LOCAL ROLE writer | OWNER TAKES => 42501",
+        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501",
+        "DEFINER | BEGIN | CALL | CALL | TAKE => 42501",
+        // The transaction becomes read-only.
+        "GRANT | BEGIN | TAKE | TAKE | w SET TRANSACTION READ ONLY | TAKE => 25006",
+        // The sequence changes, locked by this transaction alone.
+        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | RECREATE | OWNER TAKES | OWNER TAKES",
+        "OWNER BEGINS | OWNER TAKES | OWNER TAKES | o ALTER SEQUENCE s RENAME TO t | OWNER TAKES => 42P01",
+    ];
+    check(&cluster, &situations);
 }
 
 /// A session relies on its checks in later transactions too. Each of these is a change in between.
@@ -192,53 +186,49 @@ fn changes_between_transactions_that_take_values_act_as_on_core_nextval() {
             ],
         );
     }
-    check(
-        &cluster,
-        &[
-            // The current role is another one in the next transaction.
-            "OWNER TAKES | OWNER TAKES | AS WRITER | OWNER TAKES => 42501 | BACK | OWNER TAKES | OWNER TAKES",
-            "OWNER TAKES | OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501
-         | o RESET SESSION AUTHORIZATION | OWNER TAKES",
-            // The next transaction is read-only.
-            "GRANT | TAKE | TAKE | w BEGIN READ ONLY | TAKE => 25006",
-            "GRANT | TAKE | TAKE | w SET default_transaction_read_only = on | TAKE => 25006",
-            // The sequence is another one, or none.
-            "GRANT | TAKE | TAKE | RECREATE | TAKE => 42501 | GRANT | TAKE",
-            "GRANT | TAKE | TAKE | o ALTER SEQUENCE s RENAME TO t | TAKE => 42P01",
-            // The change is made after the transaction began, which then processes it when it takes the lock.
-            "GRANT | PREPARE | EXECUTE | EXECUTE | BEGIN | w SELECT 1 | REVOKE | EXECUTE => 42501",
-            // A transaction waits for the lock, although an earlier one had it.
-            "GRANT | TAKE | TAKE | o BEGIN; DROP SEQUENCE s | TAKE => 55P03 | OWNER ROLLS BACK | TAKE",
-            "GRANT | TAKE | TAKE | BEGIN | TAKE | DROP => 55P03",
-        ],
-    );
+    let situations = [
+        // The current role is another one in the next transaction.
+        "OWNER TAKES | OWNER TAKES | AS WRITER | OWNER TAKES => 42501 | BACK | OWNER TAKES | OWNER TAKES",
+        "OWNER TAKES | OWNER TAKES | o SET SESSION AUTHORIZATION writer | OWNER TAKES => 42501
+     | o RESET SESSION AUTHORIZATION | OWNER TAKES",
+        // The next transaction is read-only.
+        "GRANT | TAKE | TAKE | w BEGIN READ ONLY | TAKE => 25006",
+        "GRANT | TAKE | TAKE | w SET default_transaction_read_only = on | TAKE => 25006",
+        // The sequence is another one, or none.
+        "GRANT | TAKE | TAKE | RECREATE | TAKE => 42501 | GRANT | TAKE",
+        "GRANT | TAKE | TAKE | o ALTER SEQUENCE s RENAME TO t | TAKE => 42P01",
+        // The change is made after the transaction began, which then processes it when it takes the lock.
+        "GRANT | PREPARE | EXECUTE | EXECUTE | BEGIN | w SELECT 1 | REVOKE | EXECUTE => 42501",
+        // A transaction waits for the lock, although an earlier one had it.
+        "GRANT | TAKE | TAKE | o BEGIN; DROP SEQUENCE s | TAKE => 55P03 | OWNER ROLLS BACK | TAKE",
+        "GRANT | TAKE | TAKE | BEGIN | TAKE | DROP => 55P03",
+    ];
+    check(&cluster, &situations);
 }
 
 #[test]
 fn the_last_value_is_returned_to_whom_core_returns_it() {
-    check(
-        &cluster(),
-        &[
-            "GRANT | CURRENT => 55000 | TAKE | CURRENT",
-            "CURRENT => 42501",
-            "GRANT | TAKE | REVOKE | CURRENT => 42501 | GRANT | CURRENT",
-            "GRANT | TAKE | REVOKE | o GRANT SELECT ON SEQUENCE s TO writer | CURRENT",
-            "GRANT | TAKE | REVOKE | o GRANT UPDATE ON SEQUENCE s TO writer | CURRENT => 42501",
-            // Not another session's value, nor that of a sequence which was dropped and created again.
-            "GRANT | OWNER TAKES | CURRENT => 55000",
-            "GRANT | TAKE | RECREATE | GRANT | CURRENT => 55000",
-            // After any other change of the sequence.
-            "GRANT | TAKE | o ALTER SEQUENCE s RESTART | CURRENT",
-            "GRANT | TAKE | o ALTER SEQUENCE s OWNED BY NONE CACHE 10 | CURRENT",
-            "GRANT | BEGIN | TAKE | w ROLLBACK | CURRENT",
-            "GRANT | TAKE | w BEGIN READ ONLY | CURRENT",
-            "GRANT | TAKE | o BEGIN; ALTER SEQUENCE s CACHE 2 | CURRENT => 55P03",
-            "GRANT | TAKE | w DISCARD PLANS | CURRENT",
-            "GRANT | TAKE | w DISCARD SEQUENCES | CURRENT => 55000",
-            "GRANT | TAKE | w BEGIN; DISCARD SEQUENCES; ROLLBACK | CURRENT => 55000",
-            "GRANT | TAKE | w DISCARD ALL | w SET search_path = app, public | CURRENT => 55000",
-        ],
-    );
+    let situations = [
+        "GRANT | CURRENT => 55000 | TAKE | CURRENT",
+        "CURRENT => 42501",
+        "GRANT | TAKE | REVOKE | CURRENT => 42501 | GRANT | CURRENT",
+        "GRANT | TAKE | REVOKE | o GRANT SELECT ON SEQUENCE s TO writer | CURRENT",
+        "GRANT | TAKE | REVOKE | o GRANT UPDATE ON SEQUENCE s TO writer | CURRENT => 42501",
+        // Not another session's value, nor that of a sequence which was dropped and created again.
+        "GRANT | OWNER TAKES | CURRENT => 55000",
+        "GRANT | TAKE | RECREATE | GRANT | CURRENT => 55000",
+        // After any other change of the sequence.
+        "GRANT | TAKE | o ALTER SEQUENCE s RESTART | CURRENT",
+        "GRANT | TAKE | o ALTER SEQUENCE s OWNED BY NONE CACHE 10 | CURRENT",
+        "GRANT | BEGIN | TAKE | w ROLLBACK | CURRENT",
+        "GRANT | TAKE | w BEGIN READ ONLY | CURRENT",
+        "GRANT | TAKE | o BEGIN; ALTER SEQUENCE s CACHE 2 | CURRENT => 55P03",
+        "GRANT | TAKE | w DISCARD PLANS | CURRENT",
+        "GRANT | TAKE | w DISCARD SEQUENCES | CURRENT => 55000",
+        "GRANT | TAKE | w BEGIN; DISCARD SEQUENCES; ROLLBACK | CURRENT => 55000",
+        "GRANT | TAKE | w DISCARD ALL | w SET search_path = app, public | CURRENT => 55000",
+    ];
+    check(&cluster(), &situations);
 }
 
 #[test]
@@ -277,44 +267,40 @@ fn open_ddl_of_another_session_acts_as_on_core_nextval() {
 
 #[test]
 fn a_transaction_keeps_the_lock_where_core_nextval_keeps_it() {
-    check(
-        &cluster(),
-        &[
-            "GRANT | BEGIN | w SAVEPOINT p | TAKE | w ROLLBACK TO p | DROP => 55P03",
-            "GRANT | TAKE | BEGIN | CURRENT | DROP => 55P03",
-            "GRANT | BEGIN | TAKE | COMMIT | DROP",
-            // A refused call has taken the lock too.
-            "BEGIN | w SAVEPOINT p | TAKE => 42501 | w ROLLBACK TO p | DROP => 55P03",
-            "BEGIN | TAKE => 42501 | DROP",
-            // A prepared transaction keeps it, and its session takes its own.
-            "GRANT | BEGIN | TAKE | w PREPARE TRANSACTION 'p' | TAKE | DROP => 55P03 | o ROLLBACK PREPARED 'p' | DROP",
-        ],
-    );
+    let situations = [
+        "GRANT | BEGIN | w SAVEPOINT p | TAKE | w ROLLBACK TO p | DROP => 55P03",
+        "GRANT | TAKE | BEGIN | CURRENT | DROP => 55P03",
+        "GRANT | BEGIN | TAKE | COMMIT | DROP",
+        // A refused call has taken the lock too.
+        "BEGIN | w SAVEPOINT p | TAKE => 42501 | w ROLLBACK TO p | DROP => 55P03",
+        "BEGIN | TAKE => 42501 | DROP",
+        // A prepared transaction keeps it, and its session takes its own.
+        "GRANT | BEGIN | TAKE | w PREPARE TRANSACTION 'p' | TAKE | DROP => 55P03 | o ROLLBACK PREPARED 'p' | DROP",
+    ];
+    check(&cluster(), &situations);
 }
 
 #[test]
 fn calls_in_unusual_places_end_as_with_core_nextval() {
-    check(
-        &cluster(),
-        &[
-            "GRANT | w BEGIN READ ONLY | TAKE => 25006",
-            "w CREATE TEMPORARY SEQUENCE mine | w BEGIN READ ONLY | w SELECT nextval('mine')",
-            "w CREATE TEMPORARY SEQUENCE mine | BEGIN | w SELECT nextval('mine') | w PREPARE TRANSACTION 'p' => 0A000",
-            "GRANT | w BEGIN ISOLATION LEVEL SERIALIZABLE | TAKE | COMMIT",
-            "GRANT | BEGIN | w SELECT 1 / 0 => 22012 | TAKE => 25P02",
-            "o SELECT nextval('posts') => 42809",
-            "o CREATE INDEX ON posts ((id + nextval('s'))) => 42P17",
-            "o CREATE TABLE t (b bigint GENERATED ALWAYS AS (nextval('s')) STORED) => 42P17",
-            "o CREATE MATERIALIZED VIEW m AS SELECT nextval('s') AS id | o REFRESH MATERIALIZED VIEW m",
-            "o CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''s''); RETURN NEW; END';
-           CREATE CONSTRAINT TRIGGER late AFTER INSERT ON posts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION take()
-         | o BEGIN; INSERT INTO posts VALUES (1) | o COMMIT",
-            // Another session's temporary sequence.
-            "o CREATE TEMPORARY SEQUENCE theirs; GRANT ALL ON SEQUENCE theirs TO PUBLIC;
-           CREATE TABLE published AS SELECT 'theirs'::regclass AS seq; GRANT SELECT ON published TO PUBLIC
-         | o SELECT nextval(seq) FROM published | w SELECT nextval(seq) FROM published => 0A000 | o SELECT nextval(seq) FROM published",
-        ],
-    );
+    let situations = [
+        "GRANT | w BEGIN READ ONLY | TAKE => 25006",
+        "w CREATE TEMPORARY SEQUENCE mine | w BEGIN READ ONLY | w SELECT nextval('mine')",
+        "w CREATE TEMPORARY SEQUENCE mine | BEGIN | w SELECT nextval('mine') | w PREPARE TRANSACTION 'p' => 0A000",
+        "GRANT | w BEGIN ISOLATION LEVEL SERIALIZABLE | TAKE | COMMIT",
+        "GRANT | BEGIN | w SELECT 1 / 0 => 22012 | TAKE => 25P02",
+        "o SELECT nextval('posts') => 42809",
+        "o CREATE INDEX ON posts ((id + nextval('s'))) => 42P17",
+        "o CREATE TABLE t (b bigint GENERATED ALWAYS AS (nextval('s')) STORED) => 42P17",
+        "o CREATE MATERIALIZED VIEW m AS SELECT nextval('s') AS id | o REFRESH MATERIALIZED VIEW m",
+        "o CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''s''); RETURN NEW; END';
+       CREATE CONSTRAINT TRIGGER late AFTER INSERT ON posts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION take()
+     | o BEGIN; INSERT INTO posts VALUES (1) | o COMMIT",
+        // Another session's temporary sequence.
+        "o CREATE TEMPORARY SEQUENCE theirs; GRANT ALL ON SEQUENCE theirs TO PUBLIC;
+       CREATE TABLE published AS SELECT 'theirs'::regclass AS seq; GRANT SELECT ON published TO PUBLIC
+     | o SELECT nextval(seq) FROM published | w SELECT nextval(seq) FROM published => 0A000 | o SELECT nextval(seq) FROM published",
+    ];
+    check(&cluster(), &situations);
 }
 
 #[test]
@@ -322,23 +308,21 @@ fn parallel_mode_is_refused_as_by_core_nextval() {
     let by_workers = "o SET parallel_leader_participation = off";
     let by_leader = "o SET max_parallel_workers = 0";
     let count = "o SELECT count(take(g)) FROM many";
-    check(
-        &cluster(),
-        &[
-            // The first call loads the extension into the session, with its settings.
-            "PARALLEL TAKE | OWNER TAKES | FORCE | o SELECT take(1) => 25000 | OWNER TAKES",
-            &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_workers} | {count} => 25000 | OWNER TAKES"),
-            &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_leader} | {count} => 25000 | OWNER TAKES"),
-            &format!("PARALLEL TAKE | MANY | {by_leader} | OWNER BEGINS | OWNER TAKES | OWNER TAKES | {count} => 25000"),
-            // A worker has no current value.
-            "o CREATE FUNCTION current() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN currval(''s''); END'
-         | OWNER TAKES | FORCE | o SELECT current() => 55000",
-            // Our functions are parallel unsafe, which keeps the statement out of parallel mode.
-            "FORCE | OWNER TAKES | o SELECT currval('s')",
-            &format!("MANY | {by_workers} | o SELECT count(nextval('s')) FROM many"),
-            &format!("MANY | {by_workers} | o INSERT INTO posts SELECT nextval('s') FROM many"),
-        ],
-    );
+    let situations: &[&str] = &[
+        // The first call loads the extension into the session, with its settings.
+        "PARALLEL TAKE | OWNER TAKES | FORCE | o SELECT take(1) => 25000 | OWNER TAKES",
+        &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_workers} | {count} => 25000 | OWNER TAKES"),
+        &format!("PARALLEL TAKE | OWNER TAKES | MANY | {by_leader} | {count} => 25000 | OWNER TAKES"),
+        &format!("PARALLEL TAKE | MANY | {by_leader} | OWNER BEGINS | OWNER TAKES | OWNER TAKES | {count} => 25000"),
+        // A worker has no current value.
+        "o CREATE FUNCTION current() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN currval(''s''); END'
+     | OWNER TAKES | FORCE | o SELECT current() => 55000",
+        // Our functions are parallel unsafe, which keeps the statement out of parallel mode.
+        "FORCE | OWNER TAKES | o SELECT currval('s')",
+        &format!("MANY | {by_workers} | o SELECT count(nextval('s')) FROM many"),
+        &format!("MANY | {by_workers} | o INSERT INTO posts SELECT nextval('s') FROM many"),
+    ];
+    check(&cluster(), situations);
 }
 
 fn cluster() -> Cluster {
