@@ -338,30 +338,28 @@ impl Ground {
 
     /// What depends on a planted object and is not planted itself: it was caught, whether or not it has run.
     fn caught(&mut self) -> String {
-        printed(
-            &mut self.superuser,
-            "WITH planted (classid, objid) AS (
-                 SELECT 'pg_proc'::regclass::oid, oid FROM pg_proc
-                 WHERE pronamespace = 'evil'::regnamespace AND proowner = 'owner'::regrole
-                 UNION ALL
-                 SELECT 'pg_operator'::regclass, oid FROM pg_operator
-                 WHERE oprnamespace = 'evil'::regnamespace AND oprowner = 'owner'::regrole
-                 UNION ALL
-                 SELECT 'pg_class'::regclass, oid FROM pg_class
-                 WHERE relnamespace = 'evil'::regnamespace AND relowner = 'owner'::regrole
-                 UNION ALL
-                 SELECT 'pg_type'::regclass, oid FROM pg_type
-                 WHERE typnamespace = 'evil'::regnamespace AND typowner = 'owner'::regrole
-                 UNION ALL
-                 SELECT 'pg_rewrite'::regclass, r.oid FROM pg_rewrite AS r JOIN pg_class AS c ON c.oid = ev_class
-                 WHERE relnamespace = 'evil'::regnamespace AND relowner = 'owner'::regrole
-                 UNION ALL
-                 SELECT 'pg_constraint'::regclass, k.oid FROM pg_constraint AS k JOIN pg_type AS t ON t.oid = contypid
-                 WHERE typnamespace = 'evil'::regnamespace AND typowner = 'owner'::regrole)
-             SELECT pg_describe_object(d.classid, d.objid, d.objsubid), pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
-             FROM pg_depend AS d JOIN planted AS p ON (p.classid, p.objid) = (d.refclassid, d.refobjid)
-             WHERE NOT EXISTS (SELECT FROM planted AS other WHERE (other.classid, other.objid) = (d.classid, d.objid))",
-        )
+        let caught = "WITH planted (classid, objid) AS (
+                SELECT 'pg_proc'::regclass::oid, oid FROM pg_proc
+                WHERE pronamespace = 'evil'::regnamespace AND proowner = 'owner'::regrole
+                UNION ALL
+                SELECT 'pg_operator'::regclass, oid FROM pg_operator
+                WHERE oprnamespace = 'evil'::regnamespace AND oprowner = 'owner'::regrole
+                UNION ALL
+                SELECT 'pg_class'::regclass, oid FROM pg_class
+                WHERE relnamespace = 'evil'::regnamespace AND relowner = 'owner'::regrole
+                UNION ALL
+                SELECT 'pg_type'::regclass, oid FROM pg_type
+                WHERE typnamespace = 'evil'::regnamespace AND typowner = 'owner'::regrole
+                UNION ALL
+                SELECT 'pg_rewrite'::regclass, r.oid FROM pg_rewrite AS r JOIN pg_class AS c ON c.oid = ev_class
+                WHERE relnamespace = 'evil'::regnamespace AND relowner = 'owner'::regrole
+                UNION ALL
+                SELECT 'pg_constraint'::regclass, k.oid FROM pg_constraint AS k JOIN pg_type AS t ON t.oid = contypid
+                WHERE typnamespace = 'evil'::regnamespace AND typowner = 'owner'::regrole)
+            SELECT pg_describe_object(d.classid, d.objid, d.objsubid), pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
+            FROM pg_depend AS d JOIN planted AS p ON (p.classid, p.objid) = (d.refclassid, d.refobjid)
+            WHERE NOT EXISTS (SELECT FROM planted AS other WHERE (other.classid, other.objid) = (d.classid, d.objid))";
+        printed(&mut self.superuser, caught)
     }
 
     /// The names of the extension's functions that can be called.

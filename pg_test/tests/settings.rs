@@ -66,11 +66,9 @@ fn a_misspelt_setting_with_session_preload_libraries_refuses_the_connection() {
 #[test]
 fn a_misspelt_setting_cannot_be_stored_while_the_library_is_preloaded() {
     let mut cluster = Cluster::new();
-    cluster.psql(
-        SUPERUSER,
-        "ALTER DATABASE postgres SET pg_snowflake.owned_shard = '7';
-         ALTER SYSTEM SET shared_preload_libraries = 'pg_snowflake'",
-    );
+    let settings = "ALTER DATABASE postgres SET pg_snowflake.owned_shard = '7';
+        ALTER SYSTEM SET shared_preload_libraries = 'pg_snowflake'";
+    cluster.psql(SUPERUSER, settings);
     cluster.restart(Shutdown::Fast);
     let mut client = cluster.connect();
     let invalid = "invalid configuration parameter name \"pg_snowflake.owned_shard\"";

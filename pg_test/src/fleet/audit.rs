@@ -1,6 +1,7 @@
 //! Compares the rows of a fleet with what it acknowledged to its clients.
 
 use super::writers::{Journal, MARK, Post};
+use crate::sequence::take_one;
 use postgres::Client;
 
 /// What is wrong with a fleet. All of it is empty or 0 in a correct one.
@@ -24,23 +25,19 @@ pub fn audit(router: &mut Client, journals: &[&Journal]) -> Findings {
     let query = format!("SELECT id, user_id, body FROM posts WHERE body LIKE '{MARK} %'");
     let rows = router.query(&query, &[]).expect("posts can be read");
     let found: Vec<Post> = rows.iter().map(|row| Post { id: row.get(0), user_id: row.get(1), body: row.get(2) }).collect();
+    let duplicate_ids = "SELECT count(*) - count(DISTINCT id)
+        FROM (SELECT id FROM users UNION ALL SELECT id FROM posts UNION ALL SELECT id FROM comments) AS ids";
+    let miscounted_users = format!(
+        "SELECT count(*) FROM users AS u FULL JOIN (
+             SELECT user_id, count(*) FROM posts WHERE body LIKE '{MARK} % through the router %' GROUP BY user_id
+         ) AS counted ON user_id = u.id
+         WHERE coalesce(count, 0) IS DISTINCT FROM u.posts"
+    );
     Findings {
         lost: without(&acknowledged, &found),
         unexpected: without(&found, &acknowledged),
-        duplicate_ids: number(
-            router,
-            "SELECT count(*) - count(DISTINCT id)
-             FROM (SELECT id FROM users UNION ALL SELECT id FROM posts UNION ALL SELECT id FROM comments) AS ids",
-        ),
-        miscounted_users: number(
-            router,
-            &format!(
-                "SELECT count(*) FROM users AS u FULL JOIN (
-                     SELECT user_id, count(*) FROM posts WHERE body LIKE '{MARK} % through the router %' GROUP BY user_id
-                 ) AS counted ON user_id = u.id
-                 WHERE coalesce(count, 0) IS DISTINCT FROM u.posts"
-            ),
-        ),
+        duplicate_ids: take_one(router, duplicate_ids),
+        miscounted_users: take_one(router, &miscounted_users),
         misplaced: count_misplaced(router),
     }
 }
@@ -50,13 +47,9 @@ fn count_misplaced(router: &mut Client) -> i64 {
     let count = |(table, key)| {
         let query =
             format!("SELECT count(*) FROM {table} AS t WHERE (snowflake_locate('{table}', {key})).partition IS DISTINCT FROM t.tableoid");
-        number(router, &query)
+        take_one(router, &query)
     };
     [("users", "id"), ("posts", "id"), ("posts_by_user", "user_id"), ("comments", "post_id")].map(count).iter().sum()
-}
-
-pub fn number(client: &mut Client, query: &str) -> i64 {
-    client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}")).get(0)
 }
 
 /// The first without the second. Duplicates count separately.

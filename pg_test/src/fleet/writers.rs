@@ -3,6 +3,7 @@
 use super::{Fleet, schema};
 use crate::cluster::SUPERUSER;
 use crate::crew::{Crew, Place};
+use crate::sequence::take;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 
@@ -52,12 +53,8 @@ pub fn while_writing<T>(fleet: &mut Fleet, shard: usize, work: impl FnOnce(&mut 
 
 /// Posts by these users in turn, through the router, counting each in its user's row in the same transaction.
 fn write_through_router(mut client: Client, shards: usize, users: &[i64], place: &Place) -> Journal {
-    let insert = client
-        .prepare(&format!(
-            "INSERT INTO posts VALUES (snowflake_nextval('ids', {shards} + snowflake_shard_id($1) % {shards}), $1, $2)
-             RETURNING id"
-        ))
-        .expect("the statement is sound");
+    let next = format!("snowflake_nextval('ids', {shards} + snowflake_shard_id($1) % {shards})");
+    let insert = client.prepare(&format!("INSERT INTO posts VALUES ({next}, $1, $2) RETURNING id")).expect("the statement is sound");
     let count = client.prepare("UPDATE users SET posts = posts + 1 WHERE id = $1").expect("the statement is sound");
     let mut post = |user_id: i64, body: &str| -> Result<i64, postgres::Error> {
         let mut transaction = client.transaction()?;
@@ -127,6 +124,5 @@ impl Direct {
 /// The IDs of a shard's users.
 pub fn users_of(fleet: &Fleet, shard: usize) -> Vec<i64> {
     let query = format!("SELECT id FROM {}.users ORDER BY id", schema(shard));
-    let rows = fleet.home(shard).connect().query(&query, &[]).expect("users can be read");
-    rows.iter().map(|row| row.get(0)).collect()
+    take(&mut fleet.home(shard).connect(), &query)
 }

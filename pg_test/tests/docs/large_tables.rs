@@ -325,10 +325,9 @@ fn the_script_names_what_the_steps_cannot_keep() {
 #[test]
 fn an_index_keeps_its_method_and_gets_the_operator_class_of_the_wider_type() {
     let database = Database::new();
-    database.psql(
-        "CREATE TABLE events (hash int); CREATE INDEX of_hash ON events USING hash (hash);
-         CREATE INDEX of_ranges ON events USING brin (hash int4_minmax_multi_ops)",
-    );
+    let setup = "CREATE TABLE events (hash int); CREATE INDEX of_hash ON events USING hash (hash);
+        CREATE INDEX of_ranges ON events USING brin (hash int4_minmax_multi_ops)";
+    database.psql(setup);
     let rows = list(&|sql| database.psql(sql), "public.events", "hash");
     assert_eq!(
         of_step(&rows, "3"),

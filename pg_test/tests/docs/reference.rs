@@ -53,19 +53,14 @@ fn every_setting_is_in_the_table_with_its_default_and_its_range() {
     let (_database, mut client) = database();
     client.batch_execute("LOAD 'pg_snowflake'").unwrap();
 
-    let settings = client
-        .query(
-            "SELECT format('| `%s` | %s | %s | %s | %s |', name, concat_ws(', ', vartype, unit),
-                 coalesce(nullif(boot_val, ''), 'empty'), min_val, max_val)
-             FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' ORDER BY name",
-            &[],
-        )
-        .unwrap();
+    let settings = "SELECT format('| `%s` | %s | %s | %s | %s |', name, concat_ws(', ', vartype, unit),
+            coalesce(nullif(boot_val, ''), 'empty'), min_val, max_val)
+        FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' ORDER BY name";
 
     // A cell without a value is one space wide.
-    let expected: Vec<String> = settings.iter().map(|row| row.get::<_, String>(0).replace("  |", " |")).collect();
+    let expected = printed(&mut client, settings).replace("  |", " |");
     let table: Vec<&str> = page.text().lines().filter(|line| line.starts_with("| `pg_snowflake.")).collect();
-    assert_eq!(table, expected);
+    assert_eq!(table, expected.lines().collect::<Vec<_>>());
 }
 
 /// The functions, types, views and operator classes of the extension, and its settings.

@@ -111,25 +111,22 @@ fn no_function_leads_an_ordinary_user_past_the_fence() {
     let sql = "CREATE FUNCTION generate_as_superuser() RETURNS bigint LANGUAGE sql SECURITY DEFINER
         AS 'SELECT snowflake_nextval(''s'', 6)'";
     run(&mut cluster.connect(), sql);
-    writer(&cluster, EARLY_AND_LATE[0])
-        .batch_execute(
-            "CREATE FUNCTION generate_as_writer() RETURNS bigint LANGUAGE sql SECURITY DEFINER
-             AS 'SELECT snowflake_nextval(''s'', 6)';
-             CREATE FUNCTION set_and_generate() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
-             BEGIN
-                 PERFORM set_config('pg_snowflake.owned_shards', '6', true);
-                 RETURN snowflake_nextval('s', 6);
-             END $$;
-             CREATE FUNCTION try_and_generate() RETURNS bigint LANGUAGE plpgsql AS $$
-             BEGIN
-                 BEGIN
-                     PERFORM set_config('pg_snowflake.owned_shards', '6', true);
-                 EXCEPTION WHEN insufficient_privilege THEN
-                 END;
-                 RETURN generate_as_superuser();
-             END $$",
-        )
-        .unwrap();
+    let sql = "CREATE FUNCTION generate_as_writer() RETURNS bigint LANGUAGE sql SECURITY DEFINER
+        AS 'SELECT snowflake_nextval(''s'', 6)';
+        CREATE FUNCTION set_and_generate() RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
+        BEGIN
+            PERFORM set_config('pg_snowflake.owned_shards', '6', true);
+            RETURN snowflake_nextval('s', 6);
+        END $$;
+        CREATE FUNCTION try_and_generate() RETURNS bigint LANGUAGE plpgsql AS $$
+        BEGIN
+            BEGIN
+                PERFORM set_config('pg_snowflake.owned_shards', '6', true);
+            EXCEPTION WHEN insufficient_privilege THEN
+            END;
+            RETURN generate_as_superuser();
+        END $$";
+    run(&mut writer(&cluster, EARLY_AND_LATE[0]), sql);
     for function in ["generate_as_superuser", "generate_as_writer", "set_and_generate", "try_and_generate"] {
         for first in ["SELECT 1", "SET pg_snowflake.owned_shards = '6'"] {
             let mut writer = writer(&cluster, first);

@@ -24,13 +24,9 @@ fn an_assigned_shard_gives_way_to_one_that_is_set() {
 #[test]
 fn a_server_has_leases_on_all_shards_that_it_owns_and_on_no_others() {
     let registry = Registry::start();
-    let (_server, mut client) = start(
-        registry
-            .node("db-1")
-            .setting("pg_snowflake.owned_shards", "3, 7-8")
-            // A session's default, not a further shard.
-            .setting("pg_snowflake.shard_id", "7"),
-    );
+    // The shard_id is a session's default, not a further shard.
+    let settings = registry.node("db-1").setting("pg_snowflake.owned_shards", "3, 7-8").setting("pg_snowflake.shard_id", "7");
+    let (_server, mut client) = start(settings);
     for shard in [3, 7, 8] {
         let id = first_id(&mut client, &format!("SELECT snowflake_nextval('s', {shard})"));
         assert_eq!(split(id).shard, shard);

@@ -97,12 +97,8 @@ fn a_registry_that_fails_over_is_found_by_the_connection_string() {
         standby.dir().display(),
         registry.cluster.dir().display()
     );
-    let (_server, mut client) = start(
-        node("db-1", &conninfo)
-            .setting("pg_snowflake.shard_id", "5")
-            // Each of the two hosts has a sixth of it to answer.
-            .setting("pg_snowflake.lease", "6s"),
-    );
+    // Each of the two hosts has a sixth of the lease to answer.
+    let (_server, mut client) = start(node("db-1", &conninfo).setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.lease", "6s"));
     first_id(&mut client, GENERATE);
     let until = of_lease(&registry, "renewed_at");
 

@@ -1,13 +1,13 @@
 //! A shard that moves to another server while clients write to it.
 
 use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::fleet::audit::{Findings, audit, number};
+use pg_snowflake_harness::fleet::audit::{Findings, audit};
 use pg_snowflake_harness::fleet::relocation::{copy, forget, swap};
 use pg_snowflake_harness::fleet::writers::{Journal, MARK, users_of, while_writing};
 use pg_snowflake_harness::fleet::{Fleet, schema};
 use pg_snowflake_harness::id::{counter, is_increasing, split};
 use pg_snowflake_harness::installation::has_contrib;
-use pg_snowflake_harness::sequence::counter_in_an_hour;
+use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
 use pg_snowflake_harness::wait::{wait_for, wait_for_more_rows};
 use postgres::{Client, Transaction};
 use std::thread::scope;
@@ -129,7 +129,7 @@ fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
     });
     assert!(attempts > 1, "{attempts}");
     let there = "SELECT count(*) FROM users JOIN posts ON user_id = users.id WHERE name = 'new'";
-    assert_eq!(number(&mut fleet.connect_to_shard(SHARD), there), 1);
+    assert_eq!(take_one(&mut fleet.connect_to_shard(SHARD), there), 1);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn nobody_generates_from_the_old_sequence_once_the_new_one_goes_on_from_it() {
         generating.join().unwrap()
     });
     assert!(counter(last) > ahead, "the old sequence has generated");
-    let next = number(&mut fleet.connect_to_shard(SHARD), "SELECT snowflake_nextval('ids', 1)");
+    let next = take_one(&mut fleet.connect_to_shard(SHARD), "SELECT snowflake_nextval('ids', 1)");
     assert!(last < next, "the old sequence has generated {last}, the new one {next}");
 }
 
