@@ -60,7 +60,7 @@ pub const SUMS: &str = "sql/releases/SHA256SUMS";
 pub fn versions(top: &Path) -> Vec<String> {
     let files = fs::read_dir(top.join(FOLDER)).into_iter().flatten();
     let mut versions: Vec<String> = files.filter_map(|file| version_in(&file.expect("sql/releases can be listed").path())).collect();
-    versions.sort_by_key(|version| numbers(version));
+    versions.sort_by_key(|version| order(version).expect("a release is numbered x.y.z"));
     versions
 }
 
@@ -176,18 +176,44 @@ fn version_in(path: &Path) -> Option<String> {
     Some(name.strip_prefix(SNOWFLAKE.name)?.strip_prefix("--")?.strip_suffix(".sql")?.to_owned())
 }
 
-/// The version, if it is the number of a release.
+/// The version, if it is the number of a release or of a candidate for one.
 ///
 /// # Errors
 /// If it is not.
 pub fn parse(version: &str) -> Result<String, String> {
-    let numbers: Vec<&str> = version.split('.').collect();
-    match numbers.len() == 3 && numbers.iter().all(|number| number.parse::<u32>().is_ok()) {
-        true => Ok(version.to_owned()),
-        false => Err("a version is numbered as 0.9.0".to_owned()),
+    order(version).map(|_| version.to_owned()).ok_or_else(|| "a version is numbered as 0.9.0, or as 0.9.0-rc1".to_owned())
+}
+
+/// The status of a version in META.json.
+pub fn status(version: &str) -> &'static str {
+    match version.split_once('-') {
+        None => "stable",
+        Some((_, "dev")) => "unstable",
+        Some(_) => "testing",
     }
 }
 
-fn numbers(version: &str) -> Vec<u32> {
-    version.split('.').map(|number| number.parse().expect("a release is numbered x.y.z")).collect()
+/// The numbers of a version, in the order of versions: a release comes after its candidates.
+fn order(version: &str) -> Option<[u32; 4]> {
+    let (release, candidate) =
+        version.split_once("-rc").map_or((version, Some(u32::MAX)), |(release, number)| (release, number.parse().ok()));
+    let numbers: Option<Vec<u32>> = release.split('.').map(|number| number.parse().ok()).collect();
+    let [major, minor, patch] = numbers?.try_into().ok()?;
+    Some([major, minor, patch, candidate?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{order, parse, status};
+
+    #[test]
+    fn a_release_comes_after_its_candidates_and_before_the_next_ones() {
+        let versions = ["0.9.0", "0.10.0", "1.0.0-rc1", "1.0.0-rc2", "1.0.0-rc10", "1.0.0", "1.0.1-rc1"];
+        let orders = versions.map(|version| order(version).unwrap());
+        assert!(orders.is_sorted_by(|one, next| one < next), "{orders:?}");
+        for wrong in ["1.0", "1.0.0.0", "1.0.0-rc", "1.0.0-dev", "1.0.0-rc1-rc2", "1.0.x", ""] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(["1.0.0", "1.0.0-rc1", "1.0.0-dev"].map(status), ["stable", "testing", "unstable"]);
+    }
 }

@@ -25,8 +25,7 @@ fn the_javascript_module_has_the_version_of_the_extension() {
 fn meta_json_names_the_version_and_files_that_are_here() {
     let meta: Value = serde_json::from_str(&read(&top().join("META.json"))).unwrap();
     let head = release::head();
-    let status = if head.ends_with("-dev") { "unstable" } else { "stable" };
-    assert_eq!(meta["release_status"], status, "{head}");
+    assert_eq!(meta["release_status"], release::status(&head), "{head}");
     for extension in ["pg_snowflake", "pg_snowflake_registry"] {
         let extension = &meta["provides"][extension];
         assert_eq!([&meta["version"], &extension["version"]], [&head, &head]);
