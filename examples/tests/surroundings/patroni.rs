@@ -1,18 +1,14 @@
 //! Patroni with etcd: three members, whose primaries are replaced in every way that it has, with writers on all of them.
 
 mod cluster;
-mod writers;
 
-use cluster::{Members, Version};
+use super::events::Events;
+use cluster::{Patronis, Version};
 use pg_snowflake_harness::Shutdown;
-use pg_snowflake_harness::id::count_repeats;
 use pg_snowflake_harness::leases::Registry;
 use pg_snowflake_harness::process::Frozen;
-use std::fmt::Write as _;
-use std::io::Write as _;
 use std::thread::sleep;
 use std::time::Duration;
-use writers::Writers;
 
 /// What permits a cluster to generate IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +45,8 @@ fn run(version: Option<Version>, shards: Shards) {
     let Some(version) = version else { return };
     let mut registry = Registry::start();
     let title = format!("Patroni {}, {shards:?}", version.number());
-    let Some(mut members) = Members::start(version, shards, &registry) else { return };
-    let mut events = Events { writers: Writers::start(&members), title };
+    let Some(mut members) = Patronis::start(version, shards, &registry) else { return };
+    let mut events = Events::start(title.clone(), &members);
 
     events.run("switchover", 5, &mut members, |members| members.switch_over());
     events.run("kill -9, restarted in place", 3, &mut members, |members| members.kill_postmaster());
@@ -86,38 +82,9 @@ fn run(version: Option<Version>, shards: Shards) {
         });
     }
 
-    let Events { writers, title } = events;
-    let ids = writers.stop();
-    let (returned, repeats) = (ids.len(), count_repeats(ids));
-    print(&format!("{title}: {repeats} duplicates in {returned} IDs; pg_rewind ran {} times", members.rewinds()));
+    events.print(&format!("pg_rewind ran {} times", members.rewinds()));
+    let repeats = events.stop();
     if shards != Shards::WithoutLeases {
         assert_eq!(repeats, 0, "{title}");
     }
-}
-
-struct Events {
-    writers: Writers,
-    title: String,
-}
-
-impl Events {
-    /// Has something happen that many times, each time once the cluster is whole again and returns IDs. Prints how many seconds it has
-    /// returned none.
-    fn run(&mut self, what: &str, times: u32, members: &mut Members, mut event: impl FnMut(&mut Members)) {
-        let mut seconds = String::new();
-        for _ in 0..times {
-            members.wait_until_whole();
-            let before = self.writers.wait_for_an_id();
-            event(members);
-            members.wait_until_whole();
-            let after = self.writers.wait_for_an_id();
-            write!(seconds, " {:.1}", self.writers.without_ids(before, after).as_secs_f64()).unwrap();
-        }
-        print(&format!("{}: {what}: seconds without IDs:{seconds}", self.title));
-    }
-}
-
-/// Prints a line even if the test passes.
-fn print(line: &str) {
-    std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
 }

@@ -1,13 +1,13 @@
 //! Three members of Patroni, and an etcd.
 
 use super::Shards;
-use nix::sys::signal::{Signal, kill};
+use crate::events::{Members, end_server, kill_at_once, postmaster};
 use nix::unistd::Pid;
 use pg_snowflake_examples::program::{Program, free_ports, program, program_of_server_user};
 use pg_snowflake_examples::{has_program, packages, run, with_pip};
 use pg_snowflake_harness::installation::as_server_user;
 use pg_snowflake_harness::leases::Registry;
-use pg_snowflake_harness::process::{children_of, wait_until_gone};
+use pg_snowflake_harness::process::children_of;
 use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{SUPERUSER, installation};
 use postgres::{Config, NoTls};
@@ -66,7 +66,7 @@ const SCOPE: &str = "cluster";
 
 const MEMBERS: usize = 3;
 
-pub struct Members {
+pub struct Patronis {
     version: Version,
     /// Of each member; `None` while it is down.
     patronis: [Option<Program>; MEMBERS],
@@ -77,7 +77,7 @@ pub struct Members {
     dir: TempDir,
 }
 
-impl Members {
+impl Patronis {
     /// A cluster that generates IDs.
     pub fn start(version: Version, shards: Shards, registry: &Registry) -> Option<Self> {
         let dir = packages("Patroni", &["etcd-server"])?;
@@ -89,7 +89,7 @@ impl Members {
         etcd.args([format!("--listen-peer-urls={}", url(peer)), format!("--initial-advertise-peer-urls={}", url(peer))]);
         etcd.arg(format!("--initial-cluster=default={}", url(peer)));
         let password = fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap().trim().to_owned();
-        let mut members = Members {
+        let mut members = Patronis {
             version,
             patronis: [const { None }; MEMBERS],
             rest_ports,
@@ -161,30 +161,10 @@ impl Members {
         client.batch_execute(table).unwrap();
     }
 
-    /// How a superuser connects to each member, without a network.
-    pub fn configs(&self) -> Vec<Config> {
-        let config = |&port: &u16| Config::new().host_path(self.dir.path()).port(port).user(SUPERUSER).dbname(SUPERUSER).clone();
-        self.ports.iter().map(config).collect()
-    }
-
     pub fn start_member(&mut self, member: usize) {
         let mut patroni = self.version.command(program_of_server_user(self.dir.path()), "patroni");
         patroni.arg(self.file(member, "yml"));
         self.patronis[member] = Some(Program::start(patroni, self.file(member, "log")));
-    }
-
-    /// Waits until there is a leader, and all other members replicate from it.
-    pub fn wait_until_whole(&self) {
-        let is_whole = || {
-            let cluster = self.cluster();
-            let members = cluster["members"].as_array().map_or(&[][..], Vec::as_slice);
-            let is_up = |member: &Value| ["running", "streaming"].iter().any(|state| member["state"] == *state);
-            let timeline = |member: &Value| member["timeline"].as_i64();
-            members.len() == MEMBERS
-                && members.iter().all(|member| is_up(member) && timeline(member) == timeline(&members[0]))
-                && members.iter().filter(|member| member["role"] == "leader").count() == 1
-        };
-        assert!(comes_true(is_whole), "{}", self.cluster());
     }
 
     pub fn leader(&self) -> usize {
@@ -247,21 +227,21 @@ impl Members {
     }
 
     pub fn kill_postmaster(&self) {
-        kill_at_once(self.postmaster(self.leader()).expect("it runs"));
+        kill_at_once(postmaster(&self.data(self.leader())).expect("it runs"));
     }
 
     /// Kills both of the leader, and returns which member that is.
     pub fn kill_patroni_and_server(&mut self) -> usize {
         let leader = self.leader();
         self.patronis[leader] = None;
-        kill_at_once(self.postmaster(leader).expect("it runs"));
+        kill_at_once(postmaster(&self.data(leader)).expect("it runs"));
         leader
     }
 
     /// Patroni, the postmaster, and its children.
     pub fn processes_of(&self, member: usize) -> Vec<Pid> {
         let patroni = self.patronis[member].as_ref().expect("it runs").pid();
-        let postmaster = self.postmaster(member).expect("it runs");
+        let postmaster = postmaster(&self.data(member)).expect("it runs");
         [vec![Pid::from_raw(patroni), postmaster], children_of(postmaster)].concat()
     }
 
@@ -274,11 +254,6 @@ impl Members {
         self.patronis.iter().flatten().map(|patroni| patroni.log().matches("running pg_rewind").count()).sum()
     }
 
-    fn postmaster(&self, member: usize) -> Option<Pid> {
-        let file = fs::read_to_string(self.data(member).join("postmaster.pid")).ok()?;
-        file.lines().next()?.parse().ok().map(Pid::from_raw)
-    }
-
     fn data(&self, member: usize) -> PathBuf {
         self.dir.path().join(name(member))
     }
@@ -288,21 +263,32 @@ impl Members {
     }
 }
 
-impl Drop for Members {
-    /// Patroni's servers outlive it.
-    fn drop(&mut self) {
-        self.patronis = [const { None }; MEMBERS];
-        for postmaster in (0..MEMBERS).filter_map(|member| self.postmaster(member)) {
-            // It may have been killed.
-            let _ = kill(postmaster, Signal::SIGQUIT);
-            wait_until_gone(postmaster);
-        }
+impl Members for Patronis {
+    fn configs(&self) -> Vec<Config> {
+        let config = |&port: &u16| Config::new().host_path(self.dir.path()).port(port).user(SUPERUSER).dbname(SUPERUSER).clone();
+        self.ports.iter().map(config).collect()
+    }
+
+    fn wait_until_whole(&self) {
+        let is_whole = || {
+            let cluster = self.cluster();
+            let members = cluster["members"].as_array().map_or(&[][..], Vec::as_slice);
+            let is_up = |member: &Value| ["running", "streaming"].iter().any(|state| member["state"] == *state);
+            let timeline = |member: &Value| member["timeline"].as_i64();
+            members.len() == MEMBERS
+                && members.iter().all(|member| is_up(member) && timeline(member) == timeline(&members[0]))
+                && members.iter().filter(|member| member["role"] == "leader").count() == 1
+        };
+        assert!(comes_true(is_whole), "{}", self.cluster());
     }
 }
 
-fn kill_at_once(process: Pid) {
-    kill(process, Signal::SIGKILL).unwrap();
-    wait_until_gone(process);
+impl Drop for Patronis {
+    /// Patroni's servers outlive it.
+    fn drop(&mut self) {
+        self.patronis = [const { None }; MEMBERS];
+        (0..MEMBERS).for_each(|member| end_server(&self.data(member)));
+    }
 }
 
 fn name(member: usize) -> String {

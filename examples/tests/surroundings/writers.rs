@@ -1,6 +1,5 @@
 //! Sessions that generate IDs on all members, whatever these are.
 
-use super::cluster::Members;
 use pg_snowflake_harness::crew::{Crew, Place};
 use pg_snowflake_harness::wait::comes_true;
 use postgres::{Config, NoTls};
@@ -23,9 +22,9 @@ pub struct Writers {
 }
 
 impl Writers {
-    pub fn start(members: &Members) -> Self {
+    pub fn start(configs: Vec<Config>) -> Self {
         let returned_at = Arc::new(Mutex::new(Vec::new()));
-        let configs = members.configs().into_iter().flat_map(|config| STATEMENTS.map(|statement| (config.clone(), statement)));
+        let configs = configs.into_iter().flat_map(|config| STATEMENTS.map(|statement| (config.clone(), statement)));
         let writer = |(config, statement)| {
             let returned_at = Arc::clone(&returned_at);
             move |place: &Place| write(&config, statement, &returned_at, place)
