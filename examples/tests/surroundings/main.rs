@@ -7,4 +7,5 @@ mod pgbouncer;
 mod pgpool;
 mod plugins;
 mod pooler;
+mod repmgr;
 mod writers;

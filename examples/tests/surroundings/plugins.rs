@@ -10,10 +10,11 @@ use pg_snowflake_harness::{Cluster, SUPERUSER};
 use serde_json::Value;
 use std::process::Command;
 use std::thread;
+use tempfile::TempDir;
 
 #[test]
 fn wal2json_writes_a_bigint_as_a_number_and_a_snowflake_as_a_string() {
-    if !provide("wal2json") {
+    if provide("wal2json").is_none() {
         return;
     }
     let server = server(5, "wal2json", &[]);
@@ -40,7 +41,7 @@ fn wal2json_writes_a_bigint_as_a_number_and_a_snowflake_as_a_string() {
 /// A sequence of a replication set is set to the provider's value, whatever the subscriber has generated from it.
 #[test]
 fn a_subscriber_of_pglogical_repeats_no_id_with_and_without_the_sequence_in_a_set() {
-    if !provide("pglogical") {
+    if provide("pglogical").is_none() {
         return;
     }
     for is_in_set in [false, true] {
@@ -104,17 +105,18 @@ fn generate_until(server: &Cluster, stop: &Stop) -> Vec<i64> {
     ids
 }
 
-/// Puts a library of the distribution into the installation of the tests. False if the distribution does not have it for the major version.
-fn provide(library: &str) -> bool {
+/// Puts a library of the distribution into the installation of the tests, and returns its package. `None` if the distribution does not have
+/// it for the major version.
+pub fn provide(library: &str) -> Option<TempDir> {
     let major = installation::major(bindir());
-    let Some(dir) = packages(library, &[&format!("postgresql-{major}-{library}")]) else { return false };
+    let dir = packages(library, &[&format!("postgresql-{major}-{library}")])?;
     for (from, to) in [("lib/postgresql/{}/lib", "--pkglibdir"), ("share/postgresql/{}", "--sharedir")] {
         let from = dir.path().join("package/usr").join(from.replace("{}", &major.to_string()));
         if from.exists() {
             pg_snowflake_examples::run(Command::new("cp").arg("--recursive").arg(from.join(".")).arg(pg_config(to)));
         }
     }
-    true
+    Some(dir)
 }
 
 /// A server of that shard, whose clients may decode its WAL by the library.
