@@ -243,7 +243,7 @@ fn doubts(found: &Found) -> Option<String> {
             candidates.collect::<Vec<_>>().join(", or ")
         ));
     }
-    if found.divisions[0].counts_on {
+    if found.counts_on {
         doubts.push(
             "The shard number changes almost only where the counter restarts, so some of its bits may belong to the counter.".to_owned(),
         );

@@ -16,7 +16,7 @@ pub use division::Division;
 use division::divide;
 use std::collections::TryReserveError;
 pub use time::Time;
-use time::{Epoch, epoch_of, slices};
+use time::{epoch_of, slices};
 
 /// An ID and the time at which its row was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Found {
     pub divisions: Vec<Division>,
     /// Whether the rows prove the first division.
     pub is_division_certain: bool,
+    /// Whether the shard changes, and nearly always where the counter begins again, so that its bits seem to count, too.
+    pub counts_on: bool,
     /// How far the time of an ID may be from that of its row, in microseconds.
     pub tolerance_us: i64,
     /// The other lengths of a tick that the rows allow, in microseconds.
@@ -79,11 +81,6 @@ const MOST_SPREAD_US: i64 = 60_000_000;
 /// A bit of the time, or of a random number, changes in half of the steps; one that changes in fewer than this part is another.
 const CHANGES: u64 = 8;
 
-/// Some rows may be missing, as those that came late.
-fn most(count: u64, of: u64) -> bool {
-    count * 4 >= of * 3
-}
-
 /// Finds the layout of the samples, which are in any order. Leaves them in the order of their IDs, each ID once.
 ///
 /// All allocations whose size depends on the number of samples can fail.
@@ -107,26 +104,41 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
     if fitting.len() < MIN_SAMPLES {
         return Err(NotFound::NoTime);
     }
-    if is_serial(&fitting, &time) {
+    let half_a_tick = 1_i64 << (time.low_bits - 1);
+    let (mut ticks, mut small, mut flips) = (0, 0, 0);
+    for pair in fitting.windows(2).filter(|pair| pair[0].id >> time.low_bits != pair[1].id >> time.low_bits) {
+        ticks += 1;
+        small += u64::from(pair[1].id - pair[0].id < half_a_tick);
+        flips += u64::from((pair[1].id ^ pair[0].id) & half_a_tick != 0);
+    }
+    // The low bits count on from tick to tick, as those of consecutive numbers do: from their highest number to 0.
+    if 2 * small > ticks {
         return Err(NotFound::Serial);
     }
     let (divisions, is_division_certain) = divide(&fitting, &time)?;
-    let other_ticks_us = other_ticks(samples, &fitting, &time, &divisions[0])?;
+    let counts_on = counts_on(&fitting, &divisions[0].layout);
+    let mut other_ticks_us: Vec<i64> = time.other_units.iter().map(|unit| unit.us()).collect();
+    // If the lowest bits of the ticks hardly change, they may be low bits; and if the highest low bit does, it may be one of the time.
+    let constant = divisions[0].constant_tick_bits();
+    if constant > 0 {
+        other_ticks_us.push(time.unit.us() << constant);
+    }
+    if flips * CHANGES >= ticks {
+        other_ticks_us.push(time.unit.us() / 2);
+    }
     let fits_most_of_the_time = fits_most_of_the_time(samples, &fitting, |sample| is_near(&sample));
-    Ok(Found { time, divisions, is_division_certain, tolerance_us, other_ticks_us, fits_most_of_the_time })
+    Ok(Found { time, divisions, is_division_certain, counts_on, tolerance_us, other_ticks_us, fits_most_of_the_time })
 }
 
-/// Whether the low bits count on from tick to tick, as those of consecutive numbers do: from their highest number to 0.
-fn is_serial(samples: &[Sample], time: &Time) -> bool {
-    let half_a_tick = 1_i64 << (time.low_bits - 1);
-    let (mut ticks, mut small) = (0_usize, 0_usize);
+/// Whether the shard changes, and nearly always where the counter begins again, so that its bits seem to count, too.
+fn counts_on(samples: &[Sample], layout: &Layout) -> bool {
+    let (mut changes, mut beginnings) = (0, 0);
     for pair in samples.windows(2) {
-        if pair[0].id >> time.low_bits != pair[1].id >> time.low_bits {
-            ticks += 1;
-            small += usize::from(pair[1].id - pair[0].id < half_a_tick);
-        }
+        let [from, to] = [layout.split(pair[0].id), layout.split(pair[1].id)];
+        changes += u64::from(from.shard != to.shard);
+        beginnings += u64::from(from.shard != to.shard && to.seq < from.seq);
     }
-    2 * small > ticks
+    changes > 0 && beginnings * 10 >= changes * 9
 }
 
 /// Whether most rows fit in nine tenths of the time. Rows do not count, as one busy minute might have most of them.
@@ -137,35 +149,6 @@ fn fits_most_of_the_time(samples: &[Sample], fitting: &[Sample], is_near: impl F
         good += usize::from(2 * slice.iter().filter(|sample| is_near(sample)).count() > slice.len());
     }
     good * 10 >= all * 9
-}
-
-/// The other lengths of a tick that the rows allow: other units, and those that no layout has. If the lowest bit of the ticks does not
-/// change, it may be one of the low bits; and if the highest of the low bits changes as a time does, it may be one of the time.
-fn other_ticks(samples: &[Sample], fitting: &[Sample], time: &Time, division: &Division) -> Result<Vec<i64>, NotFound> {
-    let mut others: Vec<i64> = time.other_units.iter().map(|unit| unit.us()).collect();
-    let (mut ticks, mut flips) = (0, 0);
-    for pair in fitting.windows(2) {
-        let changed = (pair[0].id ^ pair[1].id) as u64;
-        if changed >> time.low_bits != 0 {
-            ticks += 1;
-            flips += changed >> (time.low_bits - 1) & 1;
-        }
-    }
-    // The low bits begin with the shard, which changes seldom, or with the counter.
-    let least = if division.layout.shard_place.is_lowest() { 3 } else { CHANGES };
-    let seen = &division.seen;
-    let constant = seen.tick_changes.iter().take_while(|&&changes| changes < 3 || changes * least < seen.landings).count();
-    if constant > 0 {
-        others.push(time.unit.us() << constant);
-    }
-    let half_us = time.unit.us() / 2;
-    let is_half = time.is_exact && Epoch::of(samples, time.low_bits - 1, half_us)?.is_exact;
-    // Times of whole ticks say nothing about a half.
-    let are_between = || samples.iter().any(|sample| sample.unix_us % time.unit.us() != 0);
-    if flips * CHANGES >= ticks && !division.seen.is_steady() && (!time.is_exact || is_half) || is_half && are_between() {
-        others.push(half_us);
-    }
-    Ok(others)
 }
 
 impl Found {
@@ -184,7 +167,7 @@ impl Found {
     /// Whether the rows allow no other layout, with an epoch as exact as their times.
     pub fn is_sure(&self) -> bool {
         self.is_division_certain
-            && !self.divisions[0].counts_on
+            && !self.counts_on
             && self.time.is_unit_certain
             && self.other_ticks_us.is_empty()
             && self.fits_most_of_the_time

@@ -4,6 +4,7 @@ use crate::layout::Layout;
 use crate::layout_spec;
 use crate::likely::{Reading, readings};
 use crate::presets::PRESETS;
+use std::sync::LazyLock;
 
 /// The layout of a generator that is not a preset.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +51,10 @@ const fn from_5(name: &'static str, spec: &'static str) -> Generator {
 }
 
 /// The presets and the layouts of the generators.
-pub fn known_layouts() -> impl Iterator<Item = Layout> {
+pub static KNOWN_LAYOUTS: LazyLock<Vec<Layout>> = LazyLock::new(|| {
     let others = GENERATORS.iter().filter_map(|generator| layout_spec::parse(generator.spec, i64::MAX).ok());
-    PRESETS.iter().map(|&(_, preset)| preset).chain(others)
-}
+    PRESETS.iter().map(|&(_, preset)| preset).chain(others).collect()
+});
 
 /// The ID as every preset reads it, and as the generators do in whose layout it is of the last days. The most likely first, as
 /// [`readings`] orders the presets.

@@ -273,6 +273,26 @@ fn layout(random: &mut Random) -> Layout {
     Layout { time_bits, ..layout }
 }
 
+/// Their shard field, if it is in the lowest bits, changes as a counter does that goes on from tick to tick.
+#[test]
+fn servers_that_take_turns_are_not_a_counter() {
+    let mut wrong = Vec::new();
+    for seed in 0..TABLES / 4 {
+        let mut random = Random(seed << 32);
+        let table = Table::of(&mut random);
+        let servers = random.pick(&[64, 128, 256]).min(table.layout.shards()) as u32;
+        let counter = Counter::Restarts { least: random.pick(&[0, 1, 5]), below: 1 };
+        let table = Table { shards: (0..servers).collect(), in_turn: true, counter, ..table };
+        if let Ok(found) = find(&mut table.samples(&mut random))
+            && found.is_sure()
+            && !table.is_of(&found.layout())
+        {
+            wrong.push(format!("{seed}: {} of {}, {servers} servers", found.layout(), table.layout));
+        }
+    }
+    assert!(wrong.is_empty(), "sure of {} wrong layouts:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
+}
+
 #[test]
 fn no_wrong_layout_is_sure() {
     let (mut right, mut named, mut in_doubt, mut refused) = (0, 0, 0, 0);

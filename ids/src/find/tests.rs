@@ -101,6 +101,22 @@ fn a_counter_may_begin_again_within_a_tick() {
 }
 
 #[test]
+fn cockroachdbs_layout_is_named_first_as_its_ids_have_no_counter() {
+    let layout = crate::layout_spec::parse("time:48 shard:15 seq:0 epoch:2015-01-01 unit:10us", i64::MAX).unwrap();
+    for nodes in [vec![1], vec![1, 2, 3], (1..10).collect()] {
+        let rows = [
+            rows_of(layout, 600, |n| nodes[hash(n) as usize % nodes.len()], |_| 0),
+            rows_of(layout, 5_000, |n| nodes[n as usize % nodes.len()], |_| 0),
+        ];
+        for mut rows in rows {
+            let found = find(&mut rows).unwrap();
+            assert!(!found.is_sure());
+            assert_eq!((found.layout(), &found.divisions[0].shards), (layout, &nodes));
+        }
+    }
+}
+
+#[test]
 fn consecutive_numbers_are_no_ids_with_a_time() {
     for us in [100, 1_000, 4_000, 40_000] {
         let mut serial: Vec<Sample> = (1..20_000).map(|n| Sample { id: n, unix_us: BEGIN_US + n * us }).collect();

@@ -1,7 +1,7 @@
 //! The time in the IDs: the width of the low bits, the unit and the epoch.
 
 use super::{CLOCK_ERROR_US, NotFound, Sample};
-use crate::generators::known_layouts;
+use crate::generators::KNOWN_LAYOUTS;
 use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_TIME_BITS, ShardPlace, Unit};
 
 /// The most samples whose times are compared, and how many of them are spread over the time that the IDs span.
@@ -14,11 +14,8 @@ const LOW_BITS: std::ops::RangeInclusive<u8> = 8..=48;
 /// A time is in an ID if it explains all but this part of the rows' differences.
 const UNEXPLAINED: i64 = 10;
 
-/// The same, of a span in which [`CLOCK_ERROR_US`] is less than that. A wrong unit leaves at least 2.3 %.
+/// The same, of a span in which [`CLOCK_ERROR_US`] is less than that, and for a unit that is certain. A wrong unit leaves at least 2.3 %.
 const UNEXPLAINED_OF_LONG: i64 = 100;
-
-/// The same, for a unit that is certain.
-const UNEXPLAINED_IF_CERTAIN: i64 = 200;
 
 /// A unit is uncertain if the differences are spread over less than this many times as much as with the best.
 const UNCERTAIN: i64 = 3;
@@ -69,13 +66,11 @@ impl Time {
         let rising = few.windows(2).filter(|pair| pair[0].unix_us <= pair[1].unix_us).count();
         let none = if rising * 10 > few.len() * 8 { NotFound::OtherLayout } else { NotFound::NoTime };
         let best = readings.iter().map(|(spread, ..)| *spread).min().filter(|best| *best <= most_us).ok_or(none)?;
-        // Times are rounded to a tick.
-        let is_possible =
-            |&&(spread, _, unit): &&(i64, u8, Unit)| spread <= best.saturating_mul(UNCERTAIN).max(unit.us()) && spread <= most_us;
+        let is_possible = |&&(spread, ..): &&(i64, u8, Unit)| spread <= best.saturating_mul(UNCERTAIN) && spread <= most_us;
         let mut possible = Vec::new();
         for &(spread, low_bits, unit) in readings.iter().filter(is_possible) {
             let mut time = Time::of(samples, low_bits, unit)?;
-            time.is_unit_certain = spread <= span_us / UNEXPLAINED_IF_CERTAIN;
+            time.is_unit_certain = spread.max(unit.us()) <= span_us / UNEXPLAINED_OF_LONG;
             possible.push(time);
         }
         possible.retain(|time| (0..EPOCH_MS_LIMIT).contains(&time.epoch_ms));
@@ -89,7 +84,9 @@ impl Time {
     fn of(samples: &[Sample], low_bits: u8, unit: Unit) -> Result<Self, NotFound> {
         let epoch = Epoch::of(samples, low_bits, unit.us())?;
         let snap_us = if epoch.is_exact { 0 } else { epoch.spread_us.saturating_mul(10).min(MOST_SNAP_US) };
-        let known: Vec<Layout> = known_layouts()
+        let known: Vec<Layout> = KNOWN_LAYOUTS
+            .iter()
+            .copied()
             .filter(|known| {
                 let epoch_us = known.epoch_ms * 1_000;
                 (known.low_bits(), known.unit) == (low_bits, unit)
