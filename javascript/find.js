@@ -20,9 +20,8 @@ const EVEN_US = [60_000_000, 1_000_000, 1_000];
 const DAY_US = 86_400_000_000;
 const LIKELY = 3;
 const [ROWS_OF_A_SHARD, ROWS_OF_A_LIKELY_SHARD] = [16, 4];
-const LEAST_SEQ_BITS = 7;
+const [LEAST_SEQ_BITS, LARGE_CACHE_BITS] = [9, 8];
 const LEAST_STEPS = 32;
-const LARGE_CACHE_BITS = 8;
 /** The bits of shard and counter of other generators, the most usual first. */
 const USUAL = [[10, 12], [8, 14], [12, 10], [4, 18], [13, 10], [13, 9], [16, 8], [8, 16], [6, 6], [7, 5], [8, 4], [8, 8], [5, 16]];
 const KNOWN = [...Object.values(presets), ...generators.map(({ spec }) => layout(spec))];
@@ -47,10 +46,22 @@ export function find(samples) {
   const isNear = (sample) => Math.abs(epochOf(sample, time.lowBits, time.unitUs) - time.epochMs * 1_000) <= toleranceUs;
   const ids = sorted.filter(isNear).map(([id]) => id);
   if (ids.length < MIN_SAMPLES) throw new RangeError(NO_TIME);
-  if (isSerial(ids, time)) throw new RangeError('The IDs are consecutive numbers, as of a sequence.');
+  const shift = BigInt(time.lowBits);
+  const halfATick = 1n << (shift - 1n);
+  const steps = ids.slice(1).map((id, index) => [ids[index], id]).filter(([from, to]) => from >> shift !== to >> shift);
+  // The low bits count on from tick to tick, as those of consecutive numbers do: from their highest number to 0.
+  if (2 * steps.filter(([from, to]) => to - from < halfATick).length > steps.length) {
+    throw new RangeError('The IDs are consecutive numbers, as of a sequence.');
+  }
   const { divisions, isCertain } = divide(ids, time);
   const [division, ...candidates] = divisions;
-  const otherTicksUs = otherTicks(sorted, ids, time, division);
+  const countsIntoShard = countsOn(ids.map((id) => split(halvesOf(id, time.lowBits), division)));
+  const otherTicksUs = time.otherUnits.map((unit) => Number(UNIT_US[unit]));
+  // If the lowest bits of the ticks hardly change, they may be low bits; and if the highest low bit does, it may be one of the time.
+  const changing = division.tickChanges.findIndex((changes) => changes * 3 >= division.landings);
+  const constant = changing < 0 ? division.tickChanges.length : changing;
+  if (constant > 0) otherTicksUs.push(time.unitUs * 2 ** constant);
+  if (steps.filter(([from, to]) => ((from ^ to) & halfATick) !== 0n).length * 8 >= steps.length) otherTicksUs.push(time.unitUs / 2);
   const fitsMostOfTheTime = fitsMost(sorted, ids, isNear);
   return {
     layout: layoutOf(time, division),
@@ -60,26 +71,20 @@ export function find(samples) {
     isUnitCertain: time.isUnitCertain,
     isDivisionCertain: isCertain,
     candidates: candidates.map((other) => ({ layout: layoutOf(time, other), shards: other.shards })),
-    countsIntoShard: division.countsOn,
+    countsIntoShard,
     shards: division.shards,
     fitsMostOfTheTime,
-    isSure: isCertain && !division.countsOn && time.isUnitCertain && otherTicksUs.length === 0 && fitsMostOfTheTime && time.spreadUs <= MOST_SPREAD_US,
+    isSure: isCertain && !countsIntoShard && time.isUnitCertain && otherTicksUs.length === 0 && fitsMostOfTheTime && time.spreadUs <= MOST_SPREAD_US,
     newest: ids.at(-1),
     misfits: sorted.filter((sample) => !isNear(sample)),
   };
 }
 
-/** Whether the low bits count on from tick to tick, as those of consecutive numbers do: from their highest number to 0. */
-function isSerial(ids, { lowBits }) {
-  const shift = BigInt(lowBits);
-  const halfATick = 1n << (shift - 1n);
-  let [ticks, small] = [0, 0];
-  for (let index = 1; index < ids.length; index++) {
-    if (ids[index] >> shift === ids[index - 1] >> shift) continue;
-    ticks++;
-    if (ids[index] - ids[index - 1] < halfATick) small++;
-  }
-  return 2 * small > ticks;
+/** Whether the shard changes, and nearly always where the counter begins again, so that its bits seem to count, too. */
+function countsOn(rows) {
+  const changes = rows.slice(1).filter(({ shard }, index) => shard !== rows[index].shard).length;
+  const beginnings = rows.slice(1).filter(({ shard, seq }, index) => shard !== rows[index].shard && seq < rows[index].seq).length;
+  return changes > 0 && beginnings * 10 >= changes * 9;
 }
 
 /** Whether most rows fit in nine tenths of the time. */
@@ -106,31 +111,6 @@ function chunks(items, areAlike) {
     else found.push([item]);
   }
   return found;
-}
-
-/** The other lengths of a tick that the rows allow: other units, and those that no layout has. */
-function otherTicks(sorted, ids, time, division) {
-  const others = time.otherUnits.map((unit) => Number(UNIT_US[unit]));
-  // The low bits begin with the shard, which changes seldom, or with the counter.
-  const least = division.shardPlace === 'above_seq' ? 8 : 3;
-  const { tickChanges, landings } = division.seen;
-  const changing = tickChanges.findIndex((changes) => changes >= 3 && changes * least >= landings);
-  const constant = changing < 0 ? tickChanges.length : changing;
-  if (constant > 0) others.push(time.unitUs * 2 ** constant);
-  const shift = BigInt(time.lowBits);
-  let [ticks, flips] = [0, 0];
-  for (let index = 1; index < ids.length; index++) {
-    const changed = ids[index] ^ ids[index - 1];
-    if (changed >> shift === 0n) continue;
-    ticks++;
-    flips += Number((changed >> (shift - 1n)) & 1n);
-  }
-  const halfUs = time.unitUs / 2;
-  const isHalf = time.isExact && epochsOf(sorted, time.lowBits - 1, halfUs).isExact;
-  // Times of whole ticks say nothing about a half.
-  const areBetween = () => sorted.some(([, unixUs]) => unixUs % time.unitUs !== 0);
-  if ((flips * 8 >= ticks && !division.seen.isSteady() && (!time.isExact || isHalf)) || (isHalf && areBetween())) others.push(halfUs);
-  return others;
 }
 
 /** Most are spread over the time, the others over the rows. They are picked by multiples of the golden ratio. */
@@ -163,8 +143,8 @@ function timeOf(samples) {
   const best = Math.min(...readings.map(({ spread }) => spread));
   if (!(best <= mostUs)) throw new RangeError(none);
   const possible = readings
-    .filter(({ spread, unitUs }) => spread <= Math.max(best * 3, unitUs) && spread <= mostUs)
-    .map((reading) => ({ ...withEpoch(samples, reading), isUnitCertain: reading.spread <= Math.trunc(spanUs / 200) }))
+    .filter(({ spread }) => spread <= best * 3 && spread <= mostUs)
+    .map((reading) => ({ ...withEpoch(samples, reading), isUnitCertain: Math.max(reading.spread, reading.unitUs) <= Math.trunc(spanUs / 100) }))
     .filter(({ epochMs }) => epochMs >= 0 && epochMs <= Date.now());
   if (possible.length === 0) throw new RangeError(none);
   const time = least(possible, ({ known, unit, spreadUs }) => [known.length > 0 ? 0 : 1, unit === '1ms' ? 0 : 1, spreadUs]);
@@ -236,41 +216,34 @@ function least(items, rank) {
 function divide(ids, time) {
   const { lowBits } = time;
   const ticks = chunks(ids.map((id) => halvesOf(id, lowBits)), (one, next) => one.tick === next.tick);
-  const of = (shardPlace, shardBits, mostShards) => divisionOf(ticks, { shardPlace, shardBits, seqBits: lowBits - shardBits }, mostShards);
-  const fits = (shardBits) => shardBits >= 0 && Math.max(shardBits, lowBits - shardBits) <= MAX_OTHER_BITS;
-  const divisions = [];
-  for (const place of PLACES) {
-    for (let shardBits = place === 'above_seq' ? 0 : 1; shardBits <= lowBits; shardBits++) {
-      const division = fits(shardBits) && of(place, shardBits, Math.max(Math.trunc(ids.length / ROWS_OF_A_SHARD), 1));
-      if (division) divisions.push(division);
-    }
+  const isSame = (one, other) => one.shardPlace === other.shardPlace && one.shardBits === other.shardBits;
+  const isKnown = (division) => time.known.some((of) => isSame(of, division));
+  const likely = likelyOf(ids, time);
+  const all = PLACES.flatMap((shardPlace) => Array.from({ length: lowBits + 1 }, (_, shardBits) => ({ shardPlace, shardBits })));
+  let divisions = [];
+  for (const { shardPlace, shardBits } of [...likely, ...all.filter(({ shardPlace, shardBits }) => shardBits > 0 || shardPlace === 'above_seq')]) {
+    const division = { shardPlace, shardBits, seqBits: lowBits - shardBits };
+    if (Math.max(shardBits, division.seqBits) > MAX_OTHER_BITS || divisions.some((other) => isSame(other, division))) continue;
+    const mostShards = Math.max(Math.trunc(ids.length / (isKnown(division) ? 1 : ROWS_OF_A_LIKELY_SHARD)), 1);
+    divisions.push(...divisionOf(ticks, { ...division, isKnown: isKnown(division) }, mostShards));
   }
+  const mostShards = Math.max(Math.trunc(ids.length / ROWS_OF_A_SHARD), 1);
   // Only at the right width does the XOR turn many numbers into few shards.
   const isXored = ({ shardPlace, shardBits, shards }) => {
-    const lowest = divisions.find((other) => other.shardPlace === 'lowest' && other.shardBits === shardBits);
-    return shardPlace === 'lowest_xored' && (lowest ? lowest.shards.length : Math.trunc(ids.length / ROWS_OF_A_SHARD)) >= 4 * shards.length;
+    const lowest = divisions.find((other) => isSame(other, { shardPlace: 'lowest', shardBits }));
+    return shardPlace === 'lowest_xored' && (lowest ? lowest.shards.length : mostShards) >= 4 * shards.length;
   };
-  // The lower part of a counter that has wrapped has wrapped, too. If its steps are not all of one, several shards may seem to be a
-  // counter, or a counter several shards.
-  const shown = divisions.filter((division) => isShown(division, time) || isXored(division));
-  const rank = (division) => (division.seen.isStrict() || isXored(division) ? 100 : 0) + division.seqBits;
-  const highest = Math.max(...shown.map(rank));
-  const widest = shown.filter((division) => rank(division) === highest);
-  const isLikelier = ({ seen, shards }) => seen.goesOn() && (seen.isStrict() || shards.length < widest[0].shards.length);
-  const isOnly = shown.length === 1 && widest[0].shardPlace === 'above_seq' && !divisions.some(isLikelier);
-  if (widest.length === 1 && (highest >= 100 || isOnly)) return { divisions: widest, isCertain: true };
-  const isKnown = ({ shardPlace, shardBits }) => time.known.some((of) => of.shardPlace === shardPlace && of.shardBits === shardBits);
-  const layouts = likelyOf(ids, time).filter(({ shardBits }) => fits(shardBits));
-  const isFirst = ({ shardPlace, shardBits }, index) =>
-    layouts.findIndex((other) => other.shardPlace === shardPlace && other.shardBits === shardBits) === index;
-  // Where nearly each row has a shard of its own, the shard is not one.
-  const mostShards = (layout) => Math.max(Math.trunc(ids.length / (isKnown(layout) ? 1 : ROWS_OF_A_LIKELY_SHARD)), 1);
-  const likely = layouts.filter(isFirst).flatMap((layout) => of(layout.shardPlace, layout.shardBits, mostShards(layout)) ?? []);
-  // The last one is that without a shard, which always has one.
-  const none = likely.at(-1)?.shardBits === 0 ? [likely.pop()] : [];
-  likely.sort((one, other) => isKnown(other) - isKnown(one) || one.shards.length - other.shards.length);
-  if (likely.length + none.length === 0) throw new RangeError(OTHER_LAYOUT);
-  return { divisions: [...likely.slice(0, LIKELY - 1), ...none], isCertain: false };
+  // The lower part of a counter that has wrapped has wrapped, too.
+  const shown = divisions.filter((division) => division.shards.length <= mostShards && (isShown(division) || isXored(division)));
+  const widest = shown.reduce((best, next) => (best && best.seqBits > next.seqBits ? best : next), undefined);
+  if (widest && (isXored(widest) || isPlausible(widest))) return { divisions: [widest], isCertain: true };
+  divisions = divisions.filter((division) => division === widest || likely.some((of) => isSame(of, division)));
+  // The last likely one is that without a shard, which always has one.
+  const none = divisions.filter((division) => isSame(division, likely.at(-1)) && !division.isKnown);
+  divisions = divisions.filter((division) => !none.includes(division));
+  divisions.sort((one, other) => other.isKnown - one.isKnown || one.shards.length - other.shards.length);
+  if (divisions.length + none.length === 0) throw new RangeError(OTHER_LAYOUT);
+  return { divisions: [...divisions.slice(0, LIKELY - 1), ...none], isCertain: false };
 }
 
 /** The likely divisions if none is proved, the most likely first. */
@@ -295,114 +268,55 @@ function likelyOf(ids, { lowBits, known }) {
   ];
 }
 
-/** A division with what the rows show of it; undefined if it has too many shards. */
+/** A division with what the counters of all shards have done from tick to tick, in a list; an empty one if it has too many shards. */
 function divisionOf(ticks, division, mostShards) {
+  const seqs = 2 ** division.seqBits;
+  const step = (from, to) => (to.seq - from.seq + seqs) % seqs;
+  const seen = { landings: 0, tickChanges: [0, 0, 0, 0, 0, 0], near: 0, next: 0, ones: 0, wraps: 0 };
   const ends = new Map();
-  const seen = new Seen(2 ** division.seqBits);
-  let [changes, beginnings, last] = [0, 0];
-  for (const ids of ticks) {
-    const rows = ids.map((id) => split(id, division));
-    for (const row of rows) {
-      if (last !== undefined && last.shard !== row.shard) {
-        changes++;
-        if (row.seq < last.seq) beginnings++;
+  for (const tick of ticks) {
+    const rows = tick.map((id) => split(id, division)).sort((one, next) => one.shard - next.shard || one.seq - next.seq);
+    for (const ids of chunks(rows, (one, next) => one.shard === next.shard)) {
+      // The IDs begin after the widest gap.
+      const gaps = ids.map((id, index) => step(id, ids[(index + 1) % ids.length]));
+      const begin = (gaps.lastIndexOf(gaps.reduce((a, b) => Math.max(a, b))) + 1) % ids.length;
+      let last = ends.get(ids[0].shard);
+      if (last) {
+        const landing = step(last, ids[begin]);
+        seen.landings++;
+        if (landing > 0 && landing * 5 <= seqs) seen.near++;
+        if (landing === 1) seen.next++;
+        const changed = (last.tick % 64) ^ (ids[begin].tick % 64);
+        seen.tickChanges = seen.tickChanges.map((changes, bit) => changes + ((changed >> bit) & 1));
       }
-      last = row;
-    }
-    rows.sort((one, next) => one.shard - next.shard || one.seq - next.seq);
-    for (const ofShard of chunks(rows, (one, next) => one.shard === next.shard)) {
-      const { shard } = ofShard[0];
-      ends.set(shard, seen.add(ends.get(shard), ofShard));
-      if (ends.size > mostShards) return undefined;
+      for (const id of [...ids.slice(begin), ...ids.slice(0, begin)]) {
+        if (last && step(last, id) === 1) seen.ones++;
+        if (last?.seq === seqs - 1 && id.seq < 3) seen.wraps++;
+        last = id;
+      }
+      ends.set(last.shard, last);
+      if (ends.size > mostShards) return [];
     }
   }
-  const shards = [...ends.keys()].sort((a, b) => a - b);
-  return { ...division, shards, seen, countsOn: changes > 0 && beginnings * 10 >= changes * 9 };
+  return [{ ...division, ...seen, shards: [...ends.keys()].sort((a, b) => a - b) }];
 }
 
 /** Whether the rows show where the counter ends. */
-function isShown({ shardPlace, shardBits, seqBits, shards, seen, countsOn }, { known }) {
-  const isKnown = known.some((of) => of.shardPlace === shardPlace && of.shardBits === shardBits);
+function isShown({ isKnown, shardPlace, shards, landings, near, next, ones, wraps }) {
   // Above a shard, the counter of a known layout ends where the time begins. Of another layout, it may be the number of a server.
-  if (isKnown && shardPlace === 'lowest' && shards.length === 1 && seen.counts()) return true;
-  // Most shards have both values of the bit beside the counter, as of a counter of which each session takes some values (`CACHE`).
-  const beside = shardPlace === 'above_seq' ? 1 : 2 ** (shardBits - 1);
-  const numbers = new Set(shards);
-  const pairs = shards.filter((shard) => numbers.has((shard ^ beside) >>> 0)).length;
-  const mayBeCached = pairs * 4 >= shards.length * 3 && (pairs > 2 || seqBits < LARGE_CACHE_BITS);
-  // The counter's lower bits may seem to be a shard below it: they do not change if it rises by 2.
-  const isWide = seqBits >= LEAST_SEQ_BITS && shardPlace === 'above_seq';
-  return (isKnown || isWide) && !countsOn && !mayBeCached && seen.hasWrapped();
+  if (isKnown && shardPlace === 'lowest' && shards.length === 1 && ones >= LEAST_STEPS) return true;
+  // The counter goes on from tick to tick by one, or other tables use some of the numbers of one shard.
+  const isSteady = next * 4 >= landings * 3;
+  const isCounter = isKnown ? isSteady || shards.length === 1 : isSteady && shardPlace === 'above_seq';
+  return isCounter && landings >= 8 && near * 20 >= landings * 19 && wraps > 0;
 }
 
-const most = (count, of) => count * 4 >= of * 3;
-
-/** What the counters of all shards have done from ID to ID. */
-class Seen {
-  constructor(seqs) {
-    this.seqs = seqs;
-    this.tickChanges = [0, 0, 0, 0, 0, 0];
-    for (const count of ['steps', 'ones', 'landings', 'near', 'next', 'elsewhere', 'crossings', 'wraps', 'places']) this[count] = 0;
-  }
-
-  /** Adds the IDs of a tick, and returns the first and the last of them. `before` is those of the shard's tick before. */
-  add(before, ids) {
-    const { seqs } = this;
-    const step = (from, to) => (to.seq - from.seq + seqs) % seqs;
-    // The IDs begin after the widest gap.
-    const gaps = ids.map((id, index) => step(id, ids[(index + 1) % ids.length]));
-    const begin = (gaps.lastIndexOf(gaps.reduce((a, b) => Math.max(a, b))) + 1) % ids.length;
-    const inOrder = [...ids.slice(begin), ...ids.slice(0, begin)];
-    const first = inOrder[0];
-    if (before) {
-      const landing = step(before.last, first);
-      this.landings++;
-      if (landing * 5 <= seqs || (seqs - landing) * 5 <= seqs) this.near++;
-      if (landing === 1) this.next++;
-      if (first.seq !== before.first.seq) this.elsewhere++;
-      const changed = (before.first.tick % 64) ^ (first.tick % 64);
-      for (let bit = 0; bit < 6; bit++) this.tickChanges[bit] += (changed >> bit) & 1;
-    }
-    let from = before?.last;
-    for (const to of inOrder) {
-      this.places |= (1 << Math.trunc((to.seq * 4) / seqs)) | (to.seq === 0 ? 16 : 0) | (to.seq === seqs - 1 ? 32 : 0);
-      if (from) {
-        const by = step(from, to);
-        this.steps++;
-        if (by === 1) this.ones++;
-        if (to.seq < by && by * 5 <= seqs) this.crossings++;
-        if ((to.seq === 0 && by === 1) || (to.seq + 1 === by && by <= 3)) this.wraps++;
-      }
-      from = to;
-    }
-    return { first, last: from };
-  }
-
-  /** Whether it rises by one, from tick to tick or from the same number in each tick. */
-  counts() {
-    const goesOn = most(this.next, this.landings) && this.next >= LEAST_STEPS;
-    const [steps, ones] = [this.steps - this.landings, this.ones - this.next];
-    return goesOn || (this.elsewhere * 10 <= this.landings && ones >= LEAST_STEPS && ones * 10 >= steps * 9);
-  }
-
-  isStrict() {
-    return most(this.ones, this.steps);
-  }
-
-  isSteady() {
-    return this.landings > 0 && most(this.next, this.landings);
-  }
-
-  /** Whether the counter goes on from tick to tick. */
-  goesOn() {
-    return this.near * 20 >= this.landings * 19 && this.landings >= 8 && most(this.elsewhere, this.landings);
-  }
-
-  /** Whether the counter has gone from its highest value to its lowest, and no bit above has changed. */
-  hasWrapped() {
-    const isWhole = (this.places === 63 && this.crossings > 1) || (most(this.next, this.landings) && this.wraps > 0);
-    return this.next * 20 >= this.landings && this.ones * 20 >= this.steps && this.goesOn() && isWhole;
-  }
+/** Whether what seems to be the counter is neither the number of a server nor a part of the counter. */
+function isPlausible({ isKnown, seqBits, shards }) {
+  // All shards have both values of the bit beside the counter, as of a counter of which each session takes some values (`CACHE`).
+  const numbers = new Set(shards);
+  if (seqBits < LARGE_CACHE_BITS && shards.every((shard) => numbers.has(shard ^ 1))) return false;
+  return isKnown || seqBits >= LEAST_SEQ_BITS;
 }
 
 /** An ID as two numbers of 32 bits, which are faster than a `bigint`, with its tick. */
