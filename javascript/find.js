@@ -127,12 +127,9 @@ function timeOf(samples) {
   const few = fewOf(samples);
   const spanUs = middle(few.map(([, unixUs]) => unixUs));
   if (spanUs === 0) throw new RangeError('The rows have the same time. IDs of different times are needed.');
-  const idSpan = middle(few.map(([id]) => id));
   const readings = [];
   for (let lowBits = LEAST_LOW_BITS; lowBits <= MOST_LOW_BITS; lowBits++) {
     for (const [unit, unitUs] of UNITS) {
-      const us = Number(idSpan >> BigInt(lowBits)) * unitUs;
-      if (Math.trunc(us / 2) > spanUs || us < Math.trunc(spanUs / 2)) continue;
       readings.push({ lowBits, unit, unitUs, spread: middle(few.map((sample) => epochOf(sample, lowBits, unitUs))) });
     }
   }

@@ -50,17 +50,10 @@ impl Time {
         if span_us == 0 {
             return Err(NotFound::SameTime);
         }
-        let id_span = middle(few.iter().map(|sample| sample.id).collect());
-        let mut readings: Vec<(i64, u8, Unit)> = Vec::new();
-        for low_bits in LOW_BITS {
-            for (unit, _) in Unit::ALL {
-                let us = (id_span >> low_bits).saturating_mul(unit.us());
-                if us / 2 <= span_us && us >= span_us / 2 {
-                    let epochs = few.iter().map(|sample| epoch_of(sample, low_bits, unit.us()));
-                    readings.push((middle(epochs.collect()), low_bits, unit));
-                }
-            }
-        }
+        let readings: Vec<(i64, u8, Unit)> = LOW_BITS
+            .flat_map(|low_bits| Unit::ALL.map(|(unit, _)| (low_bits, unit)))
+            .map(|(low_bits, unit)| (middle(few.iter().map(|sample| epoch_of(sample, low_bits, unit.us())).collect()), low_bits, unit))
+            .collect();
         // The error of clocks can be a large part of a short span, but not of a long one.
         let most_us = (span_us / UNEXPLAINED).min(CLOCK_ERROR_US.max(span_us / UNEXPLAINED_OF_LONG));
         let rising = few.windows(2).filter(|pair| pair[0].unix_us <= pair[1].unix_us).count();
