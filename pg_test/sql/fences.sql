@@ -111,6 +111,8 @@ CREATE SEQUENCE cached CACHE 1000;
 SELECT snowflake_shard_id(snowflake_nextval('cached', 6));
 SET pg_snowflake.owned_shards = '5';
 SELECT error_of($$SELECT snowflake_nextval('cached', 6)$$);
+\echo -- the last one still is
+SELECT snowflake_shard_id(snowflake_currval('cached'));
 RESET pg_snowflake.owned_shards;
 
 \echo -- the error repeats only the beginning of a long list, and a command without it does not look complete
