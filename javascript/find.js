@@ -16,8 +16,7 @@ const MAX_TIME_BITS = 48;
 const MAX_OTHER_BITS = 31;
 const CLOCK_ERROR_US = 10_000_000;
 const [MOST_SNAP_US, MOST_SPREAD_US] = [60_000_000, 60_000_000];
-const EVEN_US = [60_000_000, 1_000_000, 1_000];
-const DAY_US = 86_400_000_000;
+const EVEN_US = [86_400_000_000, 60_000_000, 1_000_000, 1_000];
 const LIKELY = 3;
 const [ROWS_OF_A_SHARD, ROWS_OF_A_LIKELY_SHARD] = [16, 4];
 const [LEAST_SEQ_BITS, LARGE_CACHE_BITS] = [9, 8];
@@ -154,8 +153,7 @@ function withEpoch(samples, { lowBits, unit, unitUs }) {
   const isIn = (us, byUs) => fromUs - byUs <= us && us <= toUs + byUs;
   const known = KNOWN.filter((of) => lowBitsOf(of) === lowBits && of.unit === unit && isIn(of.epochMs * 1_000, snapUs));
   const round = (us) => Math.floor((measuredUs + us / 2) / us) * us;
-  const isMidnight = Math.abs(round(DAY_US) - measuredUs) <= snapUs;
-  const epochUs = isMidnight ? round(DAY_US) : (EVEN_US.map(round).find((us) => isIn(us, 0)) ?? measuredUs);
+  const epochUs = EVEN_US.map(round).find((us, index) => isIn(us, index === 0 ? snapUs : 0)) ?? measuredUs;
   return { lowBits, unit, unitUs, epochMs: known[0]?.epochMs ?? Math.floor(epochUs / 1_000), spreadUs, isExact, known };
 }
 

@@ -77,20 +77,12 @@ impl Time {
     fn of(samples: &[Sample], low_bits: u8, unit: Unit) -> Result<Self, NotFound> {
         let epoch = Epoch::of(samples, low_bits, unit.us())?;
         let snap_us = if epoch.is_exact { 0 } else { epoch.spread_us.saturating_mul(10).min(MOST_SNAP_US) };
-        let known: Vec<Layout> = KNOWN_LAYOUTS
-            .iter()
-            .copied()
-            .filter(|known| {
-                let epoch_us = known.epoch_ms * 1_000;
-                (known.low_bits(), known.unit) == (low_bits, unit)
-                    && (epoch.from_us.saturating_sub(snap_us)..=epoch.to_us.saturating_add(snap_us)).contains(&epoch_us)
-            })
-            .collect();
+        let is_in = |us: i64, by_us: i64| (epoch.from_us.saturating_sub(by_us)..=epoch.to_us.saturating_add(by_us)).contains(&us);
+        let is_known = |known: &Layout| (known.low_bits(), known.unit) == (low_bits, unit) && is_in(known.epoch_ms * 1_000, snap_us);
+        let known: Vec<Layout> = KNOWN_LAYOUTS.iter().copied().filter(is_known).collect();
         let round = |length_us: i64| epoch.measured_us.saturating_add(length_us / 2).div_euclid(length_us).saturating_mul(length_us);
-        let midnight_us = round(DAY_US);
-        let is_midnight = midnight_us.abs_diff(epoch.measured_us) <= snap_us as u64;
-        let even_us = [60_000_000, 1_000_000, 1_000].map(round).into_iter().find(|us| (epoch.from_us..=epoch.to_us).contains(us));
-        let epoch_us = if is_midnight { midnight_us } else { even_us.unwrap_or(epoch.measured_us) };
+        let even = [(DAY_US, snap_us), (60_000_000, 0), (1_000_000, 0), (1_000, 0)].map(|(length_us, by_us)| (round(length_us), by_us));
+        let epoch_us = even.into_iter().find(|&(us, by_us)| is_in(us, by_us)).map_or(epoch.measured_us, |(us, _)| us);
         Ok(Time {
             low_bits,
             unit,
