@@ -1,6 +1,6 @@
 //! `snowflake_nextvals()`: many IDs at the cost of a few, and cursors over them.
 
-use pg_snowflake_harness::id::{count_repeats, counter, is_increasing};
+use pg_snowflake_harness::id::{count_repeats, counter, first_counter_at, is_increasing, now_ms};
 use pg_snowflake_harness::process::{backend_pid, private_memory_kb};
 use pg_snowflake_harness::sequence::{Ahead, state, take, take_one};
 use pg_snowflake_harness::wait::{comes_true, wait_for};
@@ -124,12 +124,16 @@ fn reload(cluster: &Cluster, client: &mut Client, setting: &str, value: &str) {
     assert!(comes_true(has_noticed), "the reload has no effect");
 }
 
-/// A server whose database has shard 5.
+/// A server whose database has shard 5, and whose sequence is ahead of the clock, which then passes no counters that a cursor has fetched.
 fn server_of_shard_5() -> (Cluster, Client) {
-    let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "5").start();
+    let cluster = Cluster::builder().setting("pg_snowflake.shard_id", "5").setting("pg_snowflake.max_lead", "2h").start();
     let mut client = cluster.connect();
-    client.batch_execute("CREATE SEQUENCE s").unwrap();
+    client.batch_execute(&create_ahead()).unwrap();
     (cluster, client)
+}
+
+fn create_ahead() -> String {
+    format!("CREATE SEQUENCE s START {}", first_counter_at(now_ms() + 3_600_000))
 }
 
 /// Opens a cursor over the batch, and fetches a row.
@@ -172,7 +176,7 @@ fn an_open_cursor_generates_no_ids_that_a_new_call_would_not() {
         ("", "DROP SEQUENCE s", "42P01"),
     ] {
         for batch in BATCHES {
-            let recreate = ["DROP SEQUENCE IF EXISTS s", "CREATE SEQUENCE s"];
+            let recreate = ["DROP SEQUENCE IF EXISTS s", &create_ahead()];
             let allow = if by_other.is_empty() { "ALTER SEQUENCE s OWNER TO writer" } else { "GRANT USAGE ON SEQUENCE s TO writer" };
             superuser.batch_execute(&[recreate.as_slice(), &[allow]].concat().join(";")).unwrap();
             let mut client = cluster.connect_to("writer", "postgres");
