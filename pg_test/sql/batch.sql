@@ -76,12 +76,14 @@ FETCH ALL FROM ids \g (tuples_only=off footer=on)
 COMMIT;
 \echo -- the shard has to be in the layout, and a parallel plan gets no ID, also where it runs without workers
 CREATE FUNCTION next_of_ids(ids refcursor, OUT id bigint) LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN FETCH ids INTO id; END $$;
+CREATE FUNCTION next_of_s() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS $$ BEGIN RETURN snowflake_nextval('s'); END $$;
 CREATE TABLE rows AS SELECT FROM generate_series(1, 2);
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers = 0;
 SET pg_snowflake.shard_id = 7;
 \set VERBOSITY sqlstate
 SELECT statement
 FROM (VALUES ('RESET pg_snowflake.shard_id', 'FETCH 1 FROM ids'), ('SET pg_snowflake.shard_id = 4096', 'FETCH 1 FROM ids'),
-        ('SELECT FROM rows LIMIT 0', 'SELECT next_of_ids(''ids'') FROM rows')) AS cases (change, call),
+        ('SELECT FROM rows LIMIT 0', 'SELECT next_of_ids(''ids'') FROM rows'),
+        ('SELECT snowflake_shard_id(snowflake_nextval(''s''))', 'SELECT next_of_s() FROM rows')) AS cases (change, call),
     unnest(ARRAY['BEGIN', 'DECLARE ids CURSOR FOR SELECT snowflake_shard_id(snowflake_nextvals(''s'', count => 5))', 'FETCH 1 FROM ids',
         change, call, 'ROLLBACK']) AS statement \gexec
