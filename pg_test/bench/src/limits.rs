@@ -35,7 +35,7 @@ const SAME_TIME: f64 = 1.05;
 const SAME_SIZE: f64 = 1.01;
 
 #[rustfmt::skip]
-const LIMITS: [Limit; 68] = [
+const LIMITS: [Limit; 70] = [
     most("ns_per_id", OURS, CORE, 0.6),
     most("ns_per_id", OURS_64, CORE_64, 0.45),
     most("ns_per_id_with_loop", BATCH, CORE_64, 0.65),
@@ -49,8 +49,10 @@ const LIMITS: [Limit; 68] = [
     // What a connection pays that generates one ID. Up to 15, the server sorts all its settings for each one that a library defines.
     most("ms_of_a_connection", "ours_preloaded", CORE, 1.1),
     most("ms_of_a_connection", "ours_preloaded", PGEDGE, 1.05),
-    most("ms_of_a_connection", OURS, CORE, 1.3),
-    most("ms_of_a_connection", OURS, PGEDGE, 1.2),
+    most("ms_of_a_connection", OURS, CORE, 1.45).on(&[15]),
+    most("ms_of_a_connection", OURS, CORE, 1.3).on(&[16, 17, 18, 19]),
+    most("ms_of_a_connection", OURS, PGEDGE, 1.4).on(&[15]),
+    most("ms_of_a_connection", OURS, PGEDGE, 1.2).on(&[16, 17, 18, 19]),
     most("ms_of_load", OURS, PGEDGE, 3.0).on(&[15]),
     most("ms_of_load", OURS, PGEDGE, 2.5).on(&[16, 17, 18, 19]),
     most("wal_records_per_1000000_ids", OURS, CORE, 0.01),
