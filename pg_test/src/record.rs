@@ -24,18 +24,18 @@ pub fn circumstances(revision: &str) -> String {
     format!("{}: pg_snowflake {revision} on {}.", Zoned::now().strftime("%Y-%m-%d"), machine())
 }
 
-/// The code that the fault campaign is about: the counter and its page, what may refuse an ID, leases, and the SQL edition.
-const CODE: &str = "src/sequence* src/generate* src/lease* src/shard.rs src/fence.rs src/denied.rs sql/managed
-    policies/src/counter* policies/src/clock.rs policies/src/homed* policies/src/lease.rs policies/src/shared_leases.rs
-    policies/src/holder.rs policies/src/registry*";
+/// The code that the fault campaign is about: the counter and its page, layouts, what may refuse an ID, leases with their registry, and
+/// the SQL edition.
+const CODE: &str = "src/sequence* src/generate* src/lease* src/registry* src/settings* src/shard.rs src/fence.rs src/denied.rs
+    src/distributed* policies/src/counter* policies/src/clock.rs policies/src/homed* policies/src/lease.rs policies/src/shared_leases.rs
+    policies/src/holder.rs policies/src/registry* policies/src/fence* ids/src/layout.rs ids/src/layout sql/registry
+    sql/managed/pg_snowflake_managed.sql";
 
 /// A checksum of that code, without lines of comments, by which `docs/proof.md` says which code a campaign has tested.
 pub fn checksum_of_code() -> String {
-    let lines = format!(
-        "find {} -type f ! -name tests.rs | LC_ALL=C sort | xargs cat | grep -Ev '^ *(//|--|$)' | sha256sum",
-        CODE.replace('\n', " ")
-    );
-    let sum = installation::run(Command::new("sh").args(["-c", &lines]).current_dir(top()), b"");
+    let code = CODE.replace('\n', " ");
+    let lines = format!("find {code} -type f ! -name tests.rs | LC_ALL=C sort | xargs cat | grep -Ev '^ *(//|--|$)' | sha256sum");
+    let sum = installation::run(Command::new("bash").args(["-o", "pipefail", "-c", &lines]).current_dir(top()), b"");
     String::from_utf8_lossy(&sum[..12]).into_owned()
 }
 
