@@ -35,7 +35,7 @@ const SAME_TIME: f64 = 1.05;
 const SAME_SIZE: f64 = 1.01;
 
 #[rustfmt::skip]
-const LIMITS: [Limit; 70] = [
+const LIMITS: [Limit; 69] = [
     most("ns_per_id", OURS, CORE, 0.6),
     most("ns_per_id", OURS_64, CORE_64, 0.45),
     most("ns_per_id_with_loop", BATCH, CORE_64, 0.65),
@@ -48,7 +48,6 @@ const LIMITS: [Limit; 70] = [
     most("ns_per_first_id", OURS_64, CORE_64, 1.0),
     // What a connection pays that generates one ID. Up to 15, the server sorts all its settings for each one that a library defines.
     most("ms_of_a_connection", "ours_preloaded", CORE, 1.1),
-    most("ms_of_a_connection", "ours_preloaded", PGEDGE, 1.05),
     most("ms_of_a_connection", OURS, CORE, 1.45).on(&[15]),
     most("ms_of_a_connection", OURS, CORE, 1.3).on(&[16, 17, 18, 19]),
     most("ms_of_a_connection", OURS, PGEDGE, 1.4).on(&[15]),
