@@ -154,7 +154,7 @@ function withEpoch(samples, { lowBits, unit, unitUs }) {
   const known = KNOWN.filter((of) => lowBitsOf(of) === lowBits && of.unit === unit && isIn(of.epochMs * 1_000, snapUs));
   const round = (us) => Math.floor((measuredUs + us / 2) / us) * us;
   const epochUs = EVEN_US.map(round).find((us, index) => isIn(us, index === 0 ? snapUs : 0)) ?? measuredUs;
-  return { lowBits, unit, unitUs, epochMs: known[0]?.epochMs ?? Math.floor(epochUs / 1_000), spreadUs, isExact, known };
+  return { lowBits, unit, unitUs, epochMs: known[0]?.epochMs ?? Math.floor(epochUs / 1_000), spreadUs, known };
 }
 
 /** When the first tick began, by the rows. */

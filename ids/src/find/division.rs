@@ -30,7 +30,9 @@ const USUAL: [(u8, u8); 13] =
 /// The divisions that the rows allow, the most likely first, and whether they prove it.
 pub fn divide(samples: &[Sample], time: &Time) -> Result<(Vec<Division>, bool), NotFound> {
     let likely = likely_layouts(samples, time);
-    let all = ShardPlace::ALL.into_iter().flat_map(|place| (0..=time.low_bits).map(move |shard_bits| time.layout(place, shard_bits)));
+    let all = ShardPlace::ALL
+        .into_iter()
+        .flat_map(|place| (u8::from(place.is_lowest())..=time.low_bits).map(move |shard_bits| time.layout(place, shard_bits)));
     let mut divisions: Vec<Division> = Vec::new();
     for layout in likely.iter().copied().chain(all) {
         if layout.is_valid() && divisions.iter().all(|other| other.layout != layout) {

@@ -34,8 +34,6 @@ pub struct Time {
     pub(super) epoch_ms: i64,
     /// How far the times of the more consistent half of the rows differ, in microseconds.
     pub spread_us: i64,
-    /// Whether all rows have the time of their ID, within its tick.
-    pub(super) is_exact: bool,
     pub(super) other_units: Vec<Unit>,
     /// Whether the times are far enough apart, and exact enough, to exclude units that are not named.
     pub is_unit_certain: bool,
@@ -88,7 +86,6 @@ impl Time {
             unit,
             epoch_ms: known.first().map_or(epoch_us.div_euclid(1_000), |known| known.epoch_ms),
             spread_us: epoch.spread_us,
-            is_exact: epoch.is_exact,
             other_units: Vec::new(),
             is_unit_certain: false,
             known,
