@@ -103,6 +103,9 @@ fn an_ordinary_user_who_was_granted_a_setting_sets_it_by_connection_options() {
         let options = format!("-c pg_snowflake.{setting}={value}");
         let mut writer = cluster.connect_with_options("writer", &options).unwrap();
         assert_eq!(take(&mut writer, GENERATE_OWN).len(), 1, "{options}");
+        if setting == "owned_shards" {
+            assert_refused(&mut writer, GENERATE_FOREIGN, Refusal { hint: "", ..NOT_OWNED });
+        }
         superuser.batch_execute(&format!("REVOKE {privilege} FROM writer")).unwrap();
     }
 }

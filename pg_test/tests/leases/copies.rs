@@ -82,8 +82,7 @@ fn a_server_that_was_upgraded_waits_for_its_shard_like_another_server_unless_a_p
         run(&mut client, &format!("ALTER SYSTEM SET {setting}"));
     }
     run(&mut client, "ALTER SYSTEM SET pg_snowflake.shard_id = 5");
-    upgraded.stop(Shutdown::Fast);
-    upgraded.start();
+    upgraded.restart(Shutdown::Fast);
     let mut client = upgraded.connect();
     wait_for_error(&mut client, "%Shard 5 is kept for the server that held it last, node \"db-1\",%");
     printed(&mut registry.cluster.connect(), "SELECT snowflake_registry.take_over(5, 'db-1')");
