@@ -1,16 +1,6 @@
 -- IDs of other layouts than the default one.
 
--- The function that Instagram published: IDs of its layout, from a sequence that holds a plain count.
-CREATE FUNCTION copied_nextval(seq regclass, shard_id int) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    our_epoch bigint := 1314220021721;
-    seq_id bigint;
-    now_millis bigint;
-BEGIN
-    SELECT nextval(seq) % 1024 INTO seq_id;
-    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_millis;
-    RETURN (now_millis - our_epoch) << 23 | (shard_id << 10) | seq_id;
-END $$;
+\i :folder/data/original.sql
 
 -- Every preset but the default one, with a shard that it has, and a table `of_PRESET` with 1,000 IDs of it.
 CREATE TABLE presets AS
