@@ -12,13 +12,13 @@ const KEY: &str = "bytes of their primary key";
 const ROW: &str = "one-row `INSERT`s per second, 8 clients";
 
 const CLAIMS: [Claim; 7] = [
-    ("8 clients inserted {} rows per second,", ROW, &[OURS, "`bigserial`"], 1.0),
+    ("either, 8 clients inserted {} rows per second,", ROW, &[OURS, "`bigserial`"], 1.0),
     ("rows took {} MB,", KEY, &[UUID], 1e6),
     ("and {} MB with pg_snowflake", KEY, &[OURS], 1e6),
-    ("the clients inserted {} rows per second", ROW, &[UUID], 1.0),
+    ("`uuidv7()`, 8 clients inserted {} rows per second", ROW, &[UUID], 1.0),
     ("Instagram's function took {} ns per ID;", "ns for an ID in one session", &["the PL/pgSQL original"], 1.0),
-    ("pg_snowflake took {} ns per ID in", "the same in the default layout", &[OURS], 1.0),
-    ("got {} duplicates", "duplicates in 1,000,000 IDs of one session", &["its formula in plain SQL"], 1.0),
+    ("pg_snowflake took {} ns per ID until", "the same in the default layout", &[OURS], 1.0),
+    ("returned {} duplicates", "duplicates in 1,000,000 IDs of one session", &["its formula in plain SQL"], 1.0),
 ];
 
 /// New figures of the page would leave the README with the previous ones.
