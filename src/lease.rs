@@ -88,6 +88,9 @@ impl Authority for ThisServer {
 
     #[inline(always)]
     fn ticks_of(self, class: Class, layout: &Layout) -> Result<Ticks, Denied> {
+        if let Place::NotNeeded = shared::place() {
+            return Ok(Ticks::ALL);
+        }
         match self.recent_ticks(class, layout) {
             Some(ticks) if self.is_current(class) => Ok(ticks),
             _ => look_up(class, layout),

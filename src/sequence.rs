@@ -14,7 +14,7 @@ mod seq_table;
 mod sequence_data;
 pub mod shared_text;
 
-pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_steps, statement_start_us};
+pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_steps, statement_start};
 pub use fast::{next_fast, next_homed_fast};
 pub use interface::{Authority, Failure, NoCounter};
 pub use invalidation::{changes, note_change};

@@ -67,25 +67,48 @@ pub struct Reading {
     now_tick: i64,
     /// The tick of the high-water mark, or of the reading if that is later.
     high_water_tick: i64,
-    /// The highest tick that may be issued, by the limit of the lead.
-    lead_limit: i64,
+    /// `max_lead` in ticks.
+    max_lead_ticks: i64,
 }
 
 impl Reading {
     /// The reading in the ticks of this layout.
     #[inline]
     pub const fn new(layout: Packed, policy: Policy, now: Now) -> Self {
-        let ticks = layout.layout();
-        let now_tick = ticks.tick_at(now.reading_us);
-        let high_water_tick = ticks.tick_at(now.high_water_us);
-        Reading {
-            layout,
-            policy,
-            now,
-            now_tick,
-            high_water_tick: if high_water_tick > now_tick { high_water_tick } else { now_tick },
-            lead_limit: lead_limit(ticks, policy, now.reading_us),
+        let mut reading = Reading { layout, policy, now, now_tick: 0, high_water_tick: 0, max_lead_ticks: 0 };
+        reading.set_limits();
+        reading.set_ticks();
+        reading
+    }
+
+    /// Makes this what [`Reading::new`] would return, and computes only what differs.
+    #[inline(always)]
+    pub fn update(&mut self, layout: &Packed, policy: Policy, now: Now) {
+        if self.layout != *layout || self.policy != policy {
+            (self.layout, self.policy) = (*layout, policy);
+            self.set_limits();
+        } else if self.now == now {
+            return;
         }
+        self.now = now;
+        self.set_ticks();
+    }
+
+    const fn set_limits(&mut self) {
+        self.max_lead_ticks = self.layout.layout().ticks_in(self.policy.max_lead_us);
+    }
+
+    #[inline(always)]
+    const fn set_ticks(&mut self) {
+        let (layout, Now { reading_us, high_water_us }) = (self.layout.layout(), self.now);
+        self.now_tick = layout.tick_at(reading_us);
+        self.high_water_tick = if high_water_us > reading_us { layout.tick_at(high_water_us) } else { self.now_tick };
+    }
+
+    /// The highest tick that may be issued, by the limit of the lead.
+    #[inline(always)]
+    const fn lead_limit(&self) -> i64 {
+        self.now_tick + self.max_lead_ticks
     }
 
     /// The layout of the counters.
@@ -104,12 +127,6 @@ impl Reading {
     #[inline(always)]
     pub const fn now(&self) -> Now {
         self.now
-    }
-
-    /// Whether [`Reading::new`] would return the same.
-    #[inline(always)]
-    pub fn is_of(&self, layout: &Packed, policy: Policy, now: Now) -> bool {
-        self.layout == *layout && self.now == now && self.policy == policy
     }
 
     /// The lowest tick that may be issued: the clock's. After a step back, it is the tick after the high-water
@@ -278,7 +295,7 @@ impl Cached {
     #[inline(always)]
     pub fn is_usable(&self, reading: &Reading, ticks: Ticks) -> bool {
         let tick = reading.layout.tick_of(self.next);
-        self.layout == reading.layout.bits() && tick >= reading.high_water_tick && tick <= reading.lead_limit && ticks.contains(tick)
+        self.layout == reading.layout.bits() && tick >= reading.high_water_tick && tick <= reading.lead_limit() && ticks.contains(tick)
     }
 
     /// The rest after the next counter has been used.
@@ -288,17 +305,11 @@ impl Cached {
     }
 }
 
-/// The highest tick that may be issued when the clock reads `unix_us`.
-#[inline]
-const fn lead_limit(layout: &Layout, policy: Policy, unix_us: i64) -> i64 {
-    layout.tick_at(unix_us) + layout.ticks_in(policy.max_lead_us)
-}
-
 /// The next counter, before the limits are checked.
 #[inline(always)]
 fn first_counter(state: State, floor_tick: i64, request: Request<'_>) -> i64 {
     let Request { reading, shard, highest_fetched, .. } = request;
-    let Reading { layout, policy, now, .. } = reading;
+    let Reading { layout, .. } = reading;
     // A sequence at the end of bigint has no next value. Saturating keeps it there, far ahead of the clock or
     // at the end of the layout.
     let next = state.last_value.saturating_add(i64::from(state.is_called));
@@ -310,7 +321,7 @@ fn first_counter(state: State, floor_tick: i64, request: Request<'_>) -> i64 {
     };
     // At or below the counters that this session has fetched, the sequence was reset. The session continues above
     // them, unless they are so far in the future that the reset was meant to undo that.
-    let is_within_lead = |counter| layout.tick_of(counter) <= lead_limit(layout, *policy, now.high_water_us);
+    let is_within_lead = |counter| layout.tick_of(counter) <= reading.high_water_tick + reading.max_lead_ticks;
     match highest_fetched {
         Some(fetched) if first <= fetched && is_within_lead(fetched) => fetched.saturating_add(1),
         _ => first,
@@ -366,7 +377,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
         return Decision::Refuse(Refusal::AboveMaxValue { counter: first, max_value });
     }
 
-    let lead_limit = reading.lead_limit.min(ticks.last);
+    let lead_limit = reading.lead_limit().min(ticks.last);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
         return wait_or_refuse(state.last_value, first_tick, lead_limit, request);
@@ -400,9 +411,9 @@ fn wait_or_refuse(last_value: i64, first_tick: i64, limit: i64, request: Request
     // If the counter is hardly above the limit at the high-water mark, the step back that this backend saw is
     // the only cause.
     let step_us = now.high_water_us.saturating_sub(now.reading_us);
-    let is_step = step_us > 0 && first_tick <= lead_limit(layout, policy, now.high_water_us) + 1;
+    let is_step = step_us > 0 && first_tick <= reading.high_water_tick + reading.max_lead_ticks + 1;
     if first_tick > ticks.last {
-        let is_mark_past_end = layout.tick_at(now.high_water_us) >= ticks.last;
+        let is_mark_past_end = reading.high_water_tick >= ticks.last;
         return Decision::Refuse(match is_step && is_mark_past_end {
             true => Refusal::SteppedBackToLease { step_us },
             false => Refusal::PastLease { lead_us, last_value },

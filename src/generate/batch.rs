@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::fence;
 use crate::lease::ThisServer;
+use crate::postgres::timestamp::unix_us_of;
 use crate::sequence::{self, Authority, Basis, NoCounter};
 use crate::shard;
 use pg_snowflake_ids::Layout;
@@ -30,7 +31,7 @@ struct Counters {
     /// The changes of the catalogs and the fences of which it is known that they do not matter.
     changes: u64,
     /// The start of the statement that last used a counter.
-    statement_us: i64,
+    statement_start: pg_sys::TimestampTz,
 }
 
 impl Counters {
@@ -43,7 +44,7 @@ impl Counters {
             basis: Basis::NONE,
             fence_version: 0,
             changes: 0,
-            statement_us: 0,
+            statement_start: 0,
         }
     }
 
@@ -72,10 +73,10 @@ impl Counters {
         if !self.basis.is_of_this_user() || !is_leased() {
             return false;
         }
-        let statement_us = sequence::statement_start_us();
-        statement_us == self.statement_us || {
-            self.statement_us = statement_us;
-            tick >= self.layout.tick_at(statement_us)
+        let statement_start = sequence::statement_start();
+        statement_start == self.statement_start || {
+            self.statement_start = statement_start;
+            tick >= self.layout.tick_at(unix_us_of(statement_start))
         }
     }
 
@@ -87,7 +88,7 @@ impl Counters {
         (self.fence_version, self.changes) = (fence::version(), sequence::changes());
         let count = count.clamp(1, MAX_RUN);
         (self.run, self.basis) = sequence::next_run(self.relid, self.layout, self.class, count, ThisServer)?;
-        self.statement_us = sequence::statement_start_us();
+        self.statement_start = sequence::statement_start();
         Ok(())
     }
 }

@@ -3,7 +3,6 @@
 use super::sys;
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::report::{Raise, duration};
-use crate::postgres::timestamp::POSTGRES_EPOCH_US;
 use pg_snowflake_policies::clock::{Clock, Guard, Now, Step};
 use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::{PgLogLevel, check_for_interrupts, pg_sys};
@@ -40,8 +39,7 @@ impl BackendClock {
     fn read(&mut self) -> (Now, Option<Step>) {
         // Read before the clock, so that the reading is never older than it seems.
         self.cycles = self.cycles().unwrap_or_default();
-        // SAFETY: inside a transaction, as every SQL function.
-        self.statement = unsafe { sys::GetCurrentStatementStartTimestamp() };
+        self.statement = statement_start();
         let (now, step) = self.clock.read(sys::unix_us());
         self.recent = now;
         (now, step)
@@ -50,9 +48,7 @@ impl BackendClock {
     /// The last reading, if this statement made it within [`RECENT_CYCLES`].
     fn recent(&mut self) -> Option<Now> {
         let since = self.cycles()?.wrapping_sub(self.cycles);
-        // SAFETY: as in read().
-        let statement = unsafe { sys::GetCurrentStatementStartTimestamp() };
-        (since < RECENT_CYCLES && statement == self.statement).then_some(self.recent)
+        (since < RECENT_CYCLES && statement_start() == self.statement).then_some(self.recent)
     }
 
     fn cycles(&mut self) -> Option<u64> {
@@ -60,11 +56,11 @@ impl BackendClock {
     }
 }
 
-/// When the client sent the current statement, in microseconds since 1970.
+/// When the client sent the current statement.
 #[inline(always)]
-pub fn statement_start_us() -> i64 {
+pub fn statement_start() -> pg_sys::TimestampTz {
     // SAFETY: a plain function of the server.
-    unsafe { sys::GetCurrentStatementStartTimestamp() + POSTGRES_EPOCH_US }
+    unsafe { sys::GetCurrentStatementStartTimestamp() }
 }
 
 /// Reads the clock of this backend, and reports steps in the server log.

@@ -102,9 +102,7 @@ unsafe fn repeat_checks<'a>(elm: &mut SeqTableData, layout: &'a Packed, policy: 
     let now = backend_clock::recent()?;
     // SAFETY: one thread, and whoever had an earlier reference has returned, or was left by an ERROR.
     let reading = unsafe { &mut *READING.as_ptr() };
-    if !reading.is_of(layout, policy, now) {
-        *reading = Reading::new(*layout, policy, now);
-    }
+    reading.update(layout, policy, now);
     Some(reading)
 }
 

@@ -6,6 +6,7 @@ use crate::counter::{Cached, Decision, Policy, Reading, Refusal, Request, Run, S
 use crate::lease::{Span, Ticks};
 use arbitrary::Arbitrary;
 use pg_snowflake_ids::layout::{Layout, Packed};
+use pg_snowflake_ids::presets::TWITTER;
 use pg_snowflake_ids::properties::inputs::{AnyInstant, AnyLayout, tick_at};
 
 /// The input of the target.
@@ -69,7 +70,11 @@ pub fn check(input: Input) {
     let state = State { last_value: input.last_value.value(&layout, high_water_us), is_called: input.is_called };
     let max_value = input.max_value.unwrap_or(i64::MAX);
     let policy = Policy { max_lead_us: setting_us(input.max_lead_ms), max_wait_us: setting_us(input.max_wait_ms) };
-    let reading = Reading::new(Packed::new(layout), policy, Now { reading_us, high_water_us });
+    let (packed, now) = (Packed::new(layout), Now { reading_us, high_water_us });
+    // A session updates its last one, here of another layout and policy.
+    let mut reading = Reading::new(Packed::new(TWITTER), Policy { max_lead_us: 1, max_wait_us: 0 }, now);
+    reading.update(&packed, policy, now);
+    assert_eq!(reading, Reading::new(packed, policy, now));
     let request = Request {
         reading: &reading,
         shard: input.shard,
@@ -94,8 +99,10 @@ pub fn check(input: Input) {
             let passed = layout.tick_at(later.reading_us) - layout.tick_at(reading_us);
             let last = request.ticks.last.saturating_add(passed);
             let ticks = Ticks { last, ..request.ticks };
-            let later = Reading::new(Packed::new(layout), policy, later);
-            let request = Request { reading: &later, ticks, ..request };
+            let mut reading = reading;
+            reading.update(&packed, policy, later);
+            assert_eq!(reading, Reading::new(packed, policy, later));
+            let request = Request { reading: &reading, ticks, ..request };
             let decision = advance(state, max_value, count, request);
             let is_held = match decision {
                 Decision::Wait { .. } => true,
