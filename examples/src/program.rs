@@ -1,7 +1,9 @@
 //! Programs that run beside a server, and end with their test.
 
 use crate::command;
+use nix::unistd::Pid;
 use pg_snowflake_harness::installation::{as_server_user, remove_pg_variables};
+use pg_snowflake_harness::process::kill_with_descendants;
 use std::fs::{self, OpenOptions};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use std::process::{Child, Command};
 use std::thread::panicking;
 use tempfile::TempDir;
 
-/// A program that ends with the test. What it has written is shown if the test fails.
+/// A program that ends with the test, as does what it has started. What it has written is shown if the test fails.
 pub struct Program {
     process: Child,
     log: PathBuf,
@@ -37,7 +39,7 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         // It may have ended, which the test has noticed by what is missing.
-        let _ = self.process.kill();
+        kill_with_descendants(Pid::from_raw(self.pid()));
         let _ = self.process.wait();
         if panicking() {
             eprintln!("{}", self.log());

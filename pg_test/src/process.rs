@@ -52,6 +52,19 @@ pub fn children_of(parent: Pid) -> Vec<Pid> {
         .collect()
 }
 
+/// Kills a process, and what it and its children have started, at once, as a power cut does.
+pub fn kill_with_descendants(process: Pid) {
+    let mut frozen = Frozen::default();
+    frozen.add_with_descendants(process);
+    // SIGKILL ends a stopped process, too.
+    let processes = std::mem::take(&mut frozen.0);
+    for &pid in &processes {
+        // It may have ended.
+        let _ = kill(pid, Signal::SIGKILL);
+    }
+    processes.into_iter().for_each(wait_until_gone);
+}
+
 /// Waits until the process has released its memory. An orphan may stay a zombie if process 1 does not reap it.
 pub fn wait_until_gone(pid: Pid) {
     assert!(comes_true(|| has_ended(state(pid))), "process {pid} survives its killing");
@@ -91,6 +104,14 @@ impl Frozen {
         self.0.push(pid);
         let is_stopped = || matches!(state(pid), Some('T')) || has_ended(state(pid));
         assert!(comes_true(is_stopped), "process {pid} cannot be stopped");
+    }
+
+    /// Each process before its children, so that it starts none between the listing and the stopping.
+    fn add_with_descendants(&mut self, pid: Pid) {
+        self.add(pid);
+        if !has_ended(state(pid)) {
+            children_of(pid).into_iter().for_each(|child| self.add_with_descendants(child));
+        }
     }
 }
 

@@ -1,11 +1,8 @@
 //! A program between clients and servers, of a package that is unpacked and not installed.
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use pg_snowflake_examples::package_with_needs;
 use pg_snowflake_examples::program::{Program, program_of_server_user};
 use pg_snowflake_harness::installation::as_server_user;
-use pg_snowflake_harness::process::{Frozen, children_of, wait_until_gone};
 use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{SUPERUSER, installation};
 use postgres::{Client, Config, NoTls};
@@ -68,21 +65,5 @@ impl Pooler {
         psql.args(["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-p", &PORT.to_string(), "-U", SUPERUSER, "-h"]).arg(dir);
         let output = psql.args(["-c", script, SUPERUSER]).output().unwrap();
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).trim_end().to_owned()).concat()
-    }
-}
-
-impl Drop for Pooler {
-    /// pgpool's children outlive it.
-    fn drop(&mut self) {
-        let pooler = Pid::from_raw(self.program.pid());
-        // Stopped first, so that it starts no process between the listing and the killing.
-        let stopped = Frozen::of([pooler]);
-        let children = children_of(pooler);
-        for process in [vec![pooler], children.clone()].concat() {
-            // It may have ended.
-            let _ = kill(process, Signal::SIGKILL);
-        }
-        drop(stopped);
-        children.into_iter().for_each(wait_until_gone);
     }
 }
