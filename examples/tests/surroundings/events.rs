@@ -1,15 +1,10 @@
 //! What happens to servers with writers on all of them, and how long they then return no ID.
 
 use super::writers::Writers;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use pg_snowflake_harness::id::count_repeats;
-use pg_snowflake_harness::process::wait_until_gone;
 use postgres::Config;
 use std::fmt::Write as _;
-use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 
 /// Servers of which one is the primary.
 pub trait Members {
@@ -62,24 +57,4 @@ impl Events {
 /// Prints a line even if the test passes.
 fn print(line: &str) {
     std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
-}
-
-/// The process of the server with that data directory, which another program has started.
-pub fn postmaster(data: &Path) -> Option<Pid> {
-    let file = fs::read_to_string(data.join("postmaster.pid")).ok()?;
-    file.lines().next()?.parse().ok().map(Pid::from_raw)
-}
-
-pub fn kill_at_once(process: Pid) {
-    kill(process, Signal::SIGKILL).unwrap();
-    wait_until_gone(process);
-}
-
-/// Ends the server at the end of its test.
-pub fn end_server(data: &Path) {
-    if let Some(postmaster) = postmaster(data) {
-        // It may have been killed.
-        let _ = kill(postmaster, Signal::SIGQUIT);
-        wait_until_gone(postmaster);
-    }
 }

@@ -8,4 +8,5 @@ mod pgpool;
 mod plugins;
 mod pooler;
 mod repmgr;
+mod servers;
 mod writers;

@@ -1,7 +1,8 @@
 //! Three members of Patroni, and an etcd.
 
 use super::Shards;
-use crate::events::{Members, end_server, kill_at_once, postmaster};
+use crate::events::Members;
+use crate::servers::{Servers, name, postmaster};
 use nix::unistd::Pid;
 use pg_snowflake_examples::program::{Program, free_ports, program, program_of_server_user};
 use pg_snowflake_examples::{has_program, packages, run, with_pip};
@@ -10,7 +11,7 @@ use pg_snowflake_harness::leases::Registry;
 use pg_snowflake_harness::process::children_of;
 use pg_snowflake_harness::wait::comes_true;
 use pg_snowflake_harness::{SUPERUSER, installation};
-use postgres::{Config, NoTls};
+use postgres::Config;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,10 +72,9 @@ pub struct Patronis {
     /// Of each member; `None` while it is down.
     patronis: [Option<Program>; MEMBERS],
     rest_ports: [u16; MEMBERS],
-    ports: [u16; MEMBERS],
     etcd: Program,
     password: String,
-    dir: TempDir,
+    servers: Servers,
 }
 
 impl Patronis {
@@ -93,10 +93,9 @@ impl Patronis {
             version,
             patronis: [const { None }; MEMBERS],
             rest_ports,
-            ports: [p1, p2, p3],
             etcd: Program::start(etcd, dir.path().join("etcd.log")),
             password,
-            dir,
+            servers: Servers::new(dir, &[p1, p2, p3]),
         };
         for member in 0..MEMBERS {
             let configuration = members.configuration(member, client, shards, registry);
@@ -104,13 +103,13 @@ impl Patronis {
             members.start_member(member);
         }
         members.wait_until_whole();
-        members.create_table();
+        members.servers.create_table(members.leader());
         Some(members)
     }
 
     fn configuration(&self, member: usize, etcd: u16, shards: Shards, registry: &Registry) -> Value {
         let address = |port: u16| format!("127.0.0.1:{port}");
-        let (password, folder) = (&self.password, self.dir.path());
+        let (password, folder) = (&self.password, self.servers.dir());
         let leases = json!({"pg_snowflake.registry": registry.conninfo(), "pg_snowflake.lease": "10s"});
         let (of_cluster, of_member) = match shards {
             Shards::WithoutLeases => (json!({"pg_snowflake.shard_id": 5}), json!({})),
@@ -138,9 +137,9 @@ impl Patronis {
                 "initdb": [{"encoding": "UTF8"}, {"locale": "C"}, "no-sync"],
             },
             "postgresql": {
-                "listen": address(self.ports[member]),
-                "connect_address": address(self.ports[member]),
-                "data_dir": folder.join(name(member)),
+                "listen": address(self.servers.port(member)),
+                "connect_address": address(self.servers.port(member)),
+                "data_dir": self.servers.data(member),
                 "bin_dir": installation::bindir(),
                 "use_unix_socket": true,
                 "authentication": {
@@ -153,16 +152,8 @@ impl Patronis {
         })
     }
 
-    fn create_table(&self) {
-        let mut client = self.configs()[self.leader()].connect(NoTls).unwrap();
-        // Without a key, so that a duplicate would be returned.
-        let table = "CREATE EXTENSION pg_snowflake; CREATE SEQUENCE posts_id_seq;
-                     CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('posts_id_seq'))";
-        client.batch_execute(table).unwrap();
-    }
-
     pub fn start_member(&mut self, member: usize) {
-        let mut patroni = self.version.command(program_of_server_user(self.dir.path()), "patroni");
+        let mut patroni = self.version.command(program_of_server_user(self.servers.dir()), "patroni");
         patroni.arg(self.file(member, "yml"));
         self.patronis[member] = Some(Program::start(patroni, self.file(member, "log")));
     }
@@ -218,7 +209,7 @@ impl Patronis {
     fn control(&self, arguments: &[&str]) {
         let mut said = String::new();
         let is_done = || {
-            let mut patronictl = self.version.command(as_server_user("env", self.dir.path()), "patronictl");
+            let mut patronictl = self.version.command(as_server_user("env", self.servers.dir()), "patronictl");
             let output = patronictl.arg("-c").arg(self.file(0, "yml")).args(arguments).stdin(Stdio::null()).output().unwrap();
             said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
             output.status.success()
@@ -227,21 +218,21 @@ impl Patronis {
     }
 
     pub fn kill_postmaster(&self) {
-        kill_at_once(postmaster(&self.data(self.leader())).expect("it runs"));
+        self.servers.kill_postmaster(self.leader());
     }
 
     /// Kills both of the leader, and returns which member that is.
     pub fn kill_patroni_and_server(&mut self) -> usize {
         let leader = self.leader();
         self.patronis[leader] = None;
-        kill_at_once(postmaster(&self.data(leader)).expect("it runs"));
+        self.servers.kill_postmaster(leader);
         leader
     }
 
     /// Patroni, the postmaster, and its children.
     pub fn processes_of(&self, member: usize) -> Vec<Pid> {
         let patroni = self.patronis[member].as_ref().expect("it runs").pid();
-        let postmaster = postmaster(&self.data(member)).expect("it runs");
+        let postmaster = postmaster(&self.servers.data(member)).expect("it runs");
         [vec![Pid::from_raw(patroni), postmaster], children_of(postmaster)].concat()
     }
 
@@ -254,19 +245,14 @@ impl Patronis {
         self.patronis.iter().flatten().map(|patroni| patroni.log().matches("running pg_rewind").count()).sum()
     }
 
-    fn data(&self, member: usize) -> PathBuf {
-        self.dir.path().join(name(member))
-    }
-
     fn file(&self, member: usize, extension: &str) -> PathBuf {
-        self.dir.path().join(format!("{}.{extension}", name(member)))
+        self.servers.dir().join(format!("{}.{extension}", name(member)))
     }
 }
 
 impl Members for Patronis {
     fn configs(&self) -> Vec<Config> {
-        let config = |&port: &u16| Config::new().host_path(self.dir.path()).port(port).user(SUPERUSER).dbname(SUPERUSER).clone();
-        self.ports.iter().map(config).collect()
+        self.servers.configs()
     }
 
     fn wait_until_whole(&self) {
@@ -281,18 +267,6 @@ impl Members for Patronis {
         };
         assert!(comes_true(is_whole), "{}", self.cluster());
     }
-}
-
-impl Drop for Patronis {
-    /// Patroni's servers outlive it.
-    fn drop(&mut self) {
-        self.patronis = [const { None }; MEMBERS];
-        (0..MEMBERS).for_each(|member| end_server(&self.data(member)));
-    }
-}
-
-fn name(member: usize) -> String {
-    format!("m{}", member + 1)
 }
 
 fn merged<const N: usize>(objects: [Value; N]) -> Value {
