@@ -143,6 +143,7 @@ examples|javac|default-jdk-headless|compiles and runs those of Java
 $browser|chromium|chromium|shows the site to its tests
 surroundings|patroni|patroni|fails over; without a configuration, its service does not run
 surroundings|/usr/lib/python3/dist-packages/etcd|python3-etcd|Patroni's client of etcd
+surroundings|pg_autoctl|pg-auto-failover-cli|fails over; has no service
 fuzz|c++|g++|compiles the fuzzer's engine
 bench valgrind|valgrind|valgrind|counts instructions, and checks a server's memory
 image|buildah|buildah|builds the image
