@@ -200,8 +200,8 @@ impl Source {
 
 /// The result row. If the layout is sure, it has the conversion for the shard of the newest ID.
 fn result(samples: &[Sample], found: &Found, conversion: impl FnOnce(u32) -> Option<String>) -> NullableResultRow<7> {
-    let newest = samples.iter().rev().find(|sample| found.fits(sample));
-    let misfits = || samples.iter().rev().filter(|sample| !found.fits(sample));
+    let newest = samples.iter().rev().find(|sample| found.time.fits(sample));
+    let misfits = || samples.iter().rev().filter(|sample| !found.time.fits(sample));
     let fitting = samples.len() - misfits().count();
     let conversion = newest.filter(|_| found.is_sure()).and_then(|newest| conversion(found.layout().split(newest.id).shard));
     let shown_misfits: Vec<i64> = misfits().take(SHOWN).map(|sample| sample.id).collect();
@@ -220,13 +220,13 @@ fn result(samples: &[Sample], found: &Found, conversion: impl FnOnce(u32) -> Opt
 /// Why the layout may be another one; `None` if there is no such reason.
 fn doubts(found: &Found) -> Option<String> {
     let mut doubts = Vec::new();
-    if !found.other_ticks_us.is_empty() || !found.time.is_unit_certain {
-        let ticks: Vec<String> = found.other_ticks_us.iter().map(|&us| tick_text(us)).collect();
+    if !found.time.other_ticks_us.is_empty() || !found.time.is_unit_certain {
+        let ticks: Vec<String> = found.time.other_ticks_us.iter().map(|&us| tick_text(us)).collect();
         let ticks = if ticks.is_empty() { "longer or shorter".to_owned() } else { ticks.join(" or ") };
         doubts.push(format!(
             "A tick may also last {ticks}: the generator has such ticks, or the times are too close together, too inexact, or too regular."
         ));
-        if found.other_ticks_us.iter().any(|&us| Unit::ALL.iter().all(|(unit, _)| unit.us() != us)) {
+        if found.time.other_ticks_us.iter().any(|&us| Unit::ALL.iter().all(|(unit, _)| unit.us() != us)) {
             doubts.push("If it does, no layout fits: see docs/import.md.".to_owned());
         }
     }

@@ -16,7 +16,6 @@ pub use division::Division;
 use division::divide;
 use std::collections::TryReserveError;
 pub use time::Time;
-use time::{epoch_of, slices};
 
 /// An ID and the time at which its row was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +37,6 @@ pub struct Found {
     pub is_division_certain: bool,
     /// Whether the shard changes, and nearly always where the counter begins again, so that its bits seem to count, too.
     pub counts_on: bool,
-    /// How far the time of an ID may be from that of its row, in microseconds.
-    pub tolerance_us: i64,
-    /// The other lengths of a tick that the rows allow, in microseconds.
-    pub other_ticks_us: Vec<i64>,
     /// Whether most rows fit in at least nine tenths of the time that the IDs span.
     pub fits_most_of_the_time: bool,
 }
@@ -78,9 +73,6 @@ const CLOCK_ERROR_US: i64 = 10_000_000;
 /// Rows whose times are off by more, such as dates, show no epoch.
 const MOST_SPREAD_US: i64 = 60_000_000;
 
-/// A bit of the time, or of a random number, changes in half of the steps; one that changes in fewer than this part is another.
-const CHANGES: u64 = 8;
-
 /// Finds the layout of the samples, which are in any order. Leaves them in the order of their IDs, each ID once.
 ///
 /// All allocations whose size depends on the number of samples can fail.
@@ -91,22 +83,17 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
     if samples.len() < MIN_SAMPLES {
         return Err(NotFound::TooFew);
     }
-    let time = Time::find(samples)?;
-    let tolerance_us = time.spread_us.saturating_mul(10).max(CLOCK_ERROR_US);
+    let mut time = Time::find(samples)?;
     // Rows that came late, or whose ID is from elsewhere, say nothing about shard and counter.
     let mut fitting = Vec::new();
     fitting.try_reserve(samples.len())?;
-    let is_near = |sample: &&Sample| {
-        let error_us = epoch_of(sample, time.low_bits, time.unit.us()).saturating_sub(time.epoch_ms * 1_000);
-        error_us.unsigned_abs() <= tolerance_us.unsigned_abs()
-    };
-    fitting.extend(samples.iter().filter(is_near).copied());
+    fitting.extend(samples.iter().filter(|sample| time.fits(sample)).copied());
     if fitting.len() < MIN_SAMPLES {
         return Err(NotFound::NoTime);
     }
-    let half_a_tick = 1_i64 << (time.low_bits - 1);
+    let half_a_tick = 1_i64 << (time.layout.low_bits() - 1);
     let (mut ticks, mut small, mut flips) = (0, 0, 0);
-    for pair in fitting.windows(2).filter(|pair| pair[0].id >> time.low_bits != pair[1].id >> time.low_bits) {
+    for pair in fitting.windows(2).filter(|pair| pair[0].id >> time.layout.low_bits() != pair[1].id >> time.layout.low_bits()) {
         ticks += 1;
         small += u64::from(pair[1].id - pair[0].id < half_a_tick);
         flips += u64::from((pair[1].id ^ pair[0].id) & half_a_tick != 0);
@@ -117,51 +104,44 @@ pub fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
     }
     let (divisions, is_division_certain) = divide(&fitting, &time)?;
     let counts_on = counts_on(&fitting, &divisions[0].layout);
-    let mut other_ticks_us: Vec<i64> = time.other_units.iter().map(|unit| unit.us()).collect();
-    // If the lowest bits of the ticks hardly change, they may be low bits; and if the highest low bit does, it may be one of the time.
-    let constant = divisions[0].constant_tick_bits();
+    // A bit of the time changes in half of the steps. If the lowest bits of the ticks hardly change, they may be low bits; and if the highest
+    // low bit changes in an eighth of the steps, it may be one of the time.
+    let Division { tick_changes, landings, .. } = &divisions[0];
+    let constant = tick_changes.iter().take_while(|&changes| changes * 3 < *landings).count();
     if constant > 0 {
-        other_ticks_us.push(time.unit.us() << constant);
+        time.other_ticks_us.push(time.layout.tick_us() << constant);
     }
-    if flips * CHANGES >= ticks {
-        other_ticks_us.push(time.unit.us() / 2);
+    if flips * 8 >= ticks {
+        time.other_ticks_us.push(time.layout.tick_us() / 2);
     }
-    let fits_most_of_the_time = fits_most_of_the_time(samples, &fitting, |sample| is_near(&sample));
-    Ok(Found { time, divisions, is_division_certain, counts_on, tolerance_us, other_ticks_us, fits_most_of_the_time })
+    let fits_most_of_the_time = fits_most_of_the_time(samples, &fitting, &time);
+    Ok(Found { time, divisions, is_division_certain, counts_on, fits_most_of_the_time })
 }
 
 /// Whether the shard changes, and nearly always where the counter begins again, so that its bits seem to count, too.
 fn counts_on(samples: &[Sample], layout: &Layout) -> bool {
+    let steps = samples.windows(2).map(|pair| [layout.split(pair[0].id), layout.split(pair[1].id)]);
     let (mut changes, mut beginnings) = (0, 0);
-    for pair in samples.windows(2) {
-        let [from, to] = [layout.split(pair[0].id), layout.split(pair[1].id)];
-        changes += u64::from(from.shard != to.shard);
-        beginnings += u64::from(from.shard != to.shard && to.seq < from.seq);
+    for [from, to] in steps.filter(|[from, to]| from.shard != to.shard) {
+        changes += 1;
+        beginnings += u64::from(to.seq < from.seq);
     }
     changes > 0 && beginnings * 10 >= changes * 9
 }
 
 /// Whether most rows fit in nine tenths of the time. Rows do not count, as one busy minute might have most of them.
-fn fits_most_of_the_time(samples: &[Sample], fitting: &[Sample], is_near: impl Fn(&Sample) -> bool) -> bool {
-    let (mut all, mut good) = (0, 0);
-    for slice in slices(samples, fitting, 100) {
-        all += 1;
-        good += usize::from(2 * slice.iter().filter(|sample| is_near(sample)).count() > slice.len());
-    }
-    good * 10 >= all * 9
+fn fits_most_of_the_time(samples: &[Sample], fitting: &[Sample], time: &Time) -> bool {
+    let (first, last) = (fitting[0].id, fitting[fitting.len() - 1].id);
+    let slice_of = |sample: &Sample| (sample.id - first).div_euclid((last - first) / 100 + 1);
+    let has_most = |slice: &[Sample]| 2 * slice.iter().filter(|sample| time.fits(sample)).count() > slice.len();
+    let slices = samples.chunk_by(|one, next| slice_of(one) == slice_of(next));
+    slices.map(|slice| if has_most(slice) { 1 } else { -9 }).sum::<i64>() >= 0
 }
 
 impl Found {
-    /// The layout. Its time field has all bits above the low ones.
+    /// The most likely layout. Its time field has all bits above the low ones.
     pub fn layout(&self) -> Layout {
         self.divisions[0].layout
-    }
-
-    /// Whether the time of an ID is near enough to that of its row.
-    pub fn fits(&self, sample: &Sample) -> bool {
-        let layout = self.layout();
-        layout.is_id(sample.id)
-            && layout.instant_of(layout.split(sample.id).tick).abs_diff(sample.unix_us) <= self.tolerance_us.unsigned_abs()
     }
 
     /// Whether the rows allow no other layout, with an epoch as exact as their times.
@@ -169,7 +149,7 @@ impl Found {
         self.is_division_certain
             && !self.counts_on
             && self.time.is_unit_certain
-            && self.other_ticks_us.is_empty()
+            && self.time.other_ticks_us.is_empty()
             && self.fits_most_of_the_time
             && self.time.spread_us <= MOST_SPREAD_US
     }

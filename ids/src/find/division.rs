@@ -30,14 +30,13 @@ const USUAL: [(u8, u8); 13] =
 /// The divisions that the rows allow, the most likely first, and whether they prove it.
 pub fn divide(samples: &[Sample], time: &Time) -> Result<(Vec<Division>, bool), NotFound> {
     let likely = likely_layouts(samples, time);
-    let all = ShardPlace::ALL
-        .into_iter()
-        .flat_map(|place| (u8::from(place.is_lowest())..=time.low_bits).map(move |shard_bits| time.layout(place, shard_bits)));
+    let low_bits = time.layout.low_bits();
+    let all = ShardPlace::ALL.into_iter().flat_map(|place| (0..=low_bits).map(move |shard_bits| time.layout(place, shard_bits)));
     let mut divisions: Vec<Division> = Vec::new();
     for layout in likely.iter().copied().chain(all) {
-        if layout.is_valid() && divisions.iter().all(|other| other.layout != layout) {
-            let rows = if time.known.contains(&layout) { 1 } else { ROWS_OF_A_LIKELY_SHARD };
-            divisions.extend(Division::of(samples, layout, samples.len() / rows)?);
+        let has_no_shard_below = layout.shard_place.is_lowest() && layout.shard_bits == 0;
+        if layout.is_valid() && !has_no_shard_below && divisions.iter().all(|other| other.layout != layout) {
+            divisions.extend(Division::of(samples, layout, time.known.contains(&layout))?);
         }
     }
     let most_shards = (samples.len() / ROWS_OF_A_SHARD).max(1);
@@ -48,43 +47,35 @@ pub fn divide(samples: &[Sample], time: &Time) -> Result<(Vec<Division>, bool), 
         let numbers = divisions.iter().find(is_lowest).map_or(most_shards, |lowest| lowest.shards.len());
         shard_place.is_xored() && numbers >= 4 * division.shards.len()
     };
-    let is_shown = |division: &&Division| division.shards.len() <= most_shards && (division.is_shown(time) || is_xored(division));
+    let is_shown = |division: &&Division| division.shards.len() <= most_shards && (division.is_shown() || is_xored(division));
     // The lower part of a counter that has wrapped has wrapped, too.
     let widest = divisions.iter().filter(is_shown).max_by_key(|division| division.layout.seq_bits);
-    if let Some(proved) = widest.filter(|widest| is_xored(widest) || widest.is_plausible(time)) {
+    if let Some(proved) = widest.filter(|widest| is_xored(widest) || widest.is_plausible()) {
         return Ok((vec![proved.clone()], true));
     }
     let implausible = widest.map(|widest| widest.layout);
     divisions.retain(|division| likely.contains(&division.layout) || Some(division.layout) == implausible);
-    // The last likely one is that without a shard, which always has one.
-    let is_none = |division: &Division| Some(&division.layout) == likely.last() && !time.known.contains(&division.layout);
-    let none = divisions.iter().position(is_none).map(|index| divisions.remove(index));
-    divisions.sort_by_key(|division| (!time.known.contains(&division.layout), division.shards.len()));
+    // The last is that without a shard.
+    divisions.sort_by_key(|division| (!division.is_known, division.layout.shard_bits == 0, division.shards.len()));
+    let without_shard = divisions.pop().ok_or(NotFound::OtherLayout)?;
     divisions.truncate(LIKELY - 1);
-    divisions.extend(none);
-    if divisions.is_empty() { Err(NotFound::OtherLayout) } else { Ok((divisions, false)) }
+    divisions.push(without_shard);
+    Ok((divisions, false))
 }
 
 /// The likely layouts if none is proved, the most likely first.
 fn likely_layouts(samples: &[Sample], time: &Time) -> Vec<Layout> {
-    let low = |sample: &Sample| sample.id & ((1 << time.low_bits) - 1);
-    let set = samples.iter().fold(0, |bits, sample| bits | low(sample));
-    let changing = samples.iter().fold(0, |bits, sample| bits | (low(sample) ^ low(&samples[0])));
-    let above_seq = |seq_bits: u32| time.layout(ShardPlace::AboveSeq, time.low_bits - seq_bits as u8);
-    let constant = changing.trailing_zeros().min(time.low_bits.into());
+    let (mask, low_bits) = (time.layout.seqs() - 1, time.layout.low_bits());
+    let set = mask & samples.iter().fold(0, |bits, sample| bits | sample.id);
+    let changing = mask & samples.iter().fold(0, |bits, sample| bits | (sample.id ^ samples[0].id));
+    let constant = changing.trailing_zeros() as u8 % 64;
     // The counter has the lowest bits that change, and perhaps those above that are 0.
-    let narrowest = constant + (changing >> constant).trailing_ones();
-    let widest = (narrowest + (set >> narrowest).trailing_zeros()).min(time.low_bits.into());
-    let usual = USUAL.iter().filter(|(shard_bits, seq_bits)| shard_bits + seq_bits == time.low_bits);
-    let mut likely = time.known.clone();
-    let places = [ShardPlace::AboveSeq, ShardPlace::Lowest];
-    likely.extend(usual.flat_map(|&(shard_bits, _)| places.map(|place| time.layout(place, shard_bits))));
-    likely.push(above_seq(widest));
-    if constant > 0 && changing != 0 {
-        likely.push(time.layout(ShardPlace::Lowest, constant as u8));
-    }
-    likely.push(above_seq(time.low_bits.into()));
-    likely
+    let narrowest = constant + (changing >> constant).trailing_ones() as u8;
+    let widest = low_bits.min(narrowest + (set >> narrowest).trailing_zeros() as u8);
+    let usual = USUAL.into_iter().filter(|(shard_bits, seq_bits)| shard_bits + seq_bits == low_bits);
+    let usual = usual.flat_map(|(shard_bits, _)| [(ShardPlace::AboveSeq, shard_bits), (ShardPlace::Lowest, shard_bits)]);
+    let by_bits = [(ShardPlace::AboveSeq, low_bits - widest), (ShardPlace::Lowest, constant), (ShardPlace::AboveSeq, 0)];
+    time.known.iter().copied().chain(usual.chain(by_bits).map(|(place, shard_bits)| time.layout(place, shard_bits))).collect()
 }
 
 /// A division of the low bits, with what the counters of all shards have done from tick to tick.
@@ -92,11 +83,13 @@ fn likely_layouts(samples: &[Sample], time: &Time) -> Vec<Layout> {
 pub struct Division {
     /// The layout with this division.
     pub layout: Layout,
+    is_known: bool,
     /// The shards, in ascending order.
     pub shards: Vec<u32>,
-    /// How often the next ID was in another tick, and its counter was near the last one, and more by one.
-    landings: u64,
-    tick_changes: [u64; 6],
+    /// How often the next ID was in another tick, each of the lowest bits of the tick changed, and the counter was near the last one, and
+    /// more by one.
+    pub(super) landings: u64,
+    pub(super) tick_changes: [u64; 6],
     near: u64,
     next: u64,
     /// How often the counter of the next ID was more by one, and how often it went from its highest value to 0, or past missing rows.
@@ -106,9 +99,11 @@ pub struct Division {
 
 impl Division {
     /// `None` if it has too many shards.
-    fn of(samples: &[Sample], layout: Layout, most_shards: usize) -> Result<Option<Self>, TryReserveError> {
+    fn of(samples: &[Sample], layout: Layout, is_known: bool) -> Result<Option<Self>, TryReserveError> {
+        let most_shards = (samples.len() / if is_known { 1 } else { ROWS_OF_A_LIKELY_SHARD }).max(1);
         let (mut ends, mut rows) = (HashMap::new(), Vec::new());
-        let mut division = Division { layout, shards: Vec::new(), landings: 0, tick_changes: [0; 6], near: 0, next: 0, ones: 0, wraps: 0 };
+        let mut division =
+            Division { layout, is_known, shards: Vec::new(), landings: 0, tick_changes: [0; 6], near: 0, next: 0, ones: 0, wraps: 0 };
         for tick in samples.chunk_by(|one, next| one.id >> layout.low_bits() == next.id >> layout.low_bits()) {
             rows.clear();
             rows.try_reserve(tick.len())?;
@@ -117,7 +112,7 @@ impl Division {
             for ids in rows.chunk_by(|one, next| one.shard == next.shard) {
                 ends.try_reserve(1)?;
                 division.add(ends.entry(ids[0].shard).or_default(), ids);
-                if ends.len() > most_shards.max(1) {
+                if ends.len() > most_shards {
                     return Ok(None);
                 }
             }
@@ -135,47 +130,36 @@ impl Division {
         let next = |index: usize| (index + 1) % ids.len();
         // The IDs begin after the widest gap.
         let begin = next((0..ids.len()).max_by_key(|&index| step(&ids[index], &ids[next(index)])).unwrap_or(0));
-        if let Some(last) = end {
-            let landing = step(last, &ids[begin]);
-            self.landings += 1;
-            self.near += u64::from(landing > 0 && landing * 5 <= seqs);
-            self.next += u64::from(landing == 1);
-            let changed = last.tick ^ ids[begin].tick;
-            (0..).zip(&mut self.tick_changes).for_each(|(bit, changes)| *changes += (changed >> bit & 1) as u64);
-        }
         for id in ids[begin..].iter().chain(&ids[..begin]) {
             let Some(last) = end.replace(*id) else { continue };
-            self.ones += u64::from(step(&last, id) == 1);
+            let step = step(&last, id);
+            self.ones += u64::from(step == 1);
             self.wraps += u64::from(i64::from(last.seq) == seqs - 1 && id.seq < 3);
+            if last.tick != id.tick {
+                self.landings += 1;
+                self.near += u64::from(step > 0 && step * 5 <= seqs);
+                self.next += u64::from(step == 1);
+                (0..).zip(&mut self.tick_changes).for_each(|(bit, changes)| *changes += ((last.tick ^ id.tick) >> bit & 1) as u64);
+            }
         }
     }
 
     /// Whether the rows show where the counter ends.
-    fn is_shown(&self, time: &Time) -> bool {
-        let is_known = time.known.contains(&self.layout);
+    fn is_shown(&self) -> bool {
+        let is_alone = self.is_known && self.shards.len() == 1;
         // Above a shard, the counter of a known layout ends where the time begins. Of another layout, it may be the number of a server.
-        if is_known && self.layout.shard_place == ShardPlace::Lowest && self.shards.len() == 1 && self.ones >= LEAST_STEPS {
-            return true;
-        }
+        let ends_at_time = is_alone && self.layout.shard_place == ShardPlace::Lowest && self.ones >= LEAST_STEPS;
         // The counter goes on from tick to tick by one, or other tables use some of the numbers of one shard.
-        let is_steady = self.next * 4 >= self.landings * 3;
-        let is_counter = if is_known { is_steady || self.shards.len() == 1 } else { is_steady && !self.layout.shard_place.is_lowest() };
-        is_counter && self.landings >= 8 && self.near * 20 >= self.landings * 19 && self.wraps > 0
+        let is_steady = self.next * 4 >= self.landings * 3 && (self.is_known || !self.layout.shard_place.is_lowest());
+        let has_wrapped = self.landings >= 8 && self.near * 20 >= self.landings * 19 && self.wraps > 0;
+        ends_at_time || has_wrapped && (is_steady || is_alone)
     }
 
     /// Whether what seems to be the counter is neither the number of a server nor a part of the counter.
-    fn is_plausible(&self, time: &Time) -> bool {
-        let seq_bits = self.layout.seq_bits;
+    fn is_plausible(&self) -> bool {
         // All shards have both values of the bit beside the counter, as of a counter of which each session takes some values (`CACHE`).
         let is_pair = |shard: &u32| self.shards.binary_search(&(shard ^ 1)).is_ok();
-        if seq_bits < LARGE_CACHE_BITS && self.shards.iter().all(is_pair) {
-            return false;
-        }
-        time.known.contains(&self.layout) || seq_bits >= LEAST_SEQ_BITS
-    }
-
-    /// How many of the lowest bits of the tick hardly change, as those of a time do in half of the steps.
-    pub(super) fn constant_tick_bits(&self) -> usize {
-        self.tick_changes.iter().take_while(|&&changes| changes * 3 < self.landings).count()
+        let is_cached = self.layout.seq_bits < LARGE_CACHE_BITS && self.shards.iter().all(is_pair);
+        !is_cached && (self.is_known || self.layout.seq_bits >= LEAST_SEQ_BITS)
     }
 }

@@ -159,7 +159,7 @@ proptest! {
         if let Ok(found) = find(&mut samples.clone()) {
             prop_assert!(found.layout().is_valid());
             for sample in &samples {
-                let _ = found.fits(sample);
+                let _ = found.time.fits(sample);
             }
         }
     }
