@@ -4,10 +4,8 @@ import type { Layout } from './snowflake.js';
 export interface Found {
   /** The layout. */
   layout: Layout;
-  /** How far the times of the more consistent half of the IDs differ, in microseconds. */
+  /** How far the times of the middle half of the IDs differ, in microseconds. */
   spreadUs: number;
-  /** How far the time of an ID may be from the one that it came with, in microseconds. */
-  toleranceUs: number;
   /** The other lengths of a tick that the IDs allow, in microseconds. */
   otherTicksUs: number[];
   /** Whether the times are far enough apart, and exact enough, to exclude other lengths that are not named. */

@@ -7,10 +7,10 @@
  * The Rust crate `pg_snowflake_ids` is the original of this arithmetic; the tests compare both.
  */
 
-/** Length of each unit in microseconds. For find.js, as `specOf` is. */
+/** Length of each unit in microseconds. For find.js, as the limits and `specOf` are. */
 export const UNIT_US = { '10us': 10n, '100us': 100n, '1ms': 1_000n, '10ms': 10_000n, '100ms': 100_000n, '1s': 1_000_000n };
-const MAX_TIME_BITS = 48;
-const MAX_OTHER_BITS = 31;
+export const MAX_TIME_BITS = 48;
+export const MAX_OTHER_BITS = 31;
 const EPOCH_MS_LIMIT = 2 ** 43;
 const MAX_LENGTH = 1000;
 const INT64_MAX = 2n ** 63n - 1n;
