@@ -74,7 +74,8 @@ fn snowflake_find_layout_of_ids(ids: pgrx::Array<i64>, created_at: pgrx::Array<p
     let pairs = ids.iter().zip(created_at.iter());
     samples.extend(pairs.filter_map(|(id, at)| {
         let (id, unix_us) = (id?, unix_us_of(at?));
-        is_sample(id, unix_us).then_some(Sample { id, unix_us })
+        // The lower end of i64 is an infinity.
+        (unix_us > i64::MIN / 2).then_some(Sample { id, unix_us })
     }));
     let found = find(&mut samples).unwrap_or_else(|reason| not_found(reason, "the IDs"));
     result(&samples, &found, |_| None)
@@ -86,12 +87,6 @@ fn find(samples: &mut Vec<Sample>) -> Result<Found, NotFound> {
     samples.retain(|sample| sample.unix_us <= now_us.saturating_add(DAY_US));
     memory::fallible(|| find::find(samples))
         .and_then(|found| if found.layout().epoch_ms > now_us / 1_000 { Err(NotFound::OtherLayout) } else { Ok(found) })
-}
-
-/// A row of a table by which a layout can be found.
-fn is_sample(id: i64, unix_us: i64) -> bool {
-    // The ends of i64 are the infinities.
-    id > 0 && unix_us != i64::MAX && unix_us > i64::MIN / 2
 }
 
 /// The table whose rows are read.

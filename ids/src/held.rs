@@ -6,11 +6,9 @@
 //! The rule for a time is that of [`likely`](crate::likely), which judges IDs.
 
 use crate::layout::Layout;
-use crate::likely::{FAR_AHEAD_US, FIRST_DAYS_US, RECENT_US, TOLERANCE_US};
+use crate::likely::{self, DAY_US, FAR_AHEAD_US, FIRST_DAYS_US, RECENT_US, TOLERANCE_US};
 use crate::{instant, presets::PRESETS};
 use std::fmt;
-
-const DAY_US: i64 = 86_400_000_000;
 
 /// A lead that a wrong clock often has, which the highest `pg_snowflake.max_lead` permits.
 const SHORT_LEAD_US: i64 = 25 * DAY_US;
@@ -83,7 +81,7 @@ pub fn instead_of_counter(last_value: i64, layout: &Layout, now_us: i64) -> Opti
     }
     let recent_us = now_us - RECENT_US;
     let own_id_since = |since_us| {
-        let tick = id_tick(last_value, layout)?;
+        let tick = likely::tick_of(last_value, layout)?;
         is_within(layout, tick, since_us, now_us).then_some(Held::Id { layout: *layout, tick })
     };
     if let Some(held) = own_id_since(recent_us) {
@@ -102,7 +100,7 @@ pub fn instead_of_counter(last_value: i64, layout: &Layout, now_us: i64) -> Opti
     let counter = || nearest(&|other| Some(other.tick_of(last_value))).map(|(layout, tick)| Held::OtherCounter { layout, tick });
     // A script sets all sequences, also those of tables whose last row is years old. Read in another layout, such an ID can be recent.
     let old_id = || own_id_since(i64::MIN).filter(|_| lead_us >= LEAD_OF_NO_CLOCK_US);
-    let id = || nearest(&|other| id_tick(last_value, other)).map(|(layout, tick)| Held::OtherId { layout, tick });
+    let id = || nearest(&|other| likely::tick_of(last_value, other)).map(|(layout, tick)| Held::OtherId { layout, tick });
     counter().or_else(old_id).or_else(id).or_else(|| unix_time(last_value, now_us))
 }
 
@@ -130,11 +128,6 @@ pub fn is_counter(last_value: i64, start: i64, marked: Option<i64>, now_us: i64)
         ran_us >= DAY_US / 2 && is_within(&layout, tick, now_us - FAR_AHEAD_US, now_us)
     };
     marked.map_or_else(|| PRESETS.iter().any(is_of), continues)
-}
-
-/// The tick of an ID; `None` if the number is not an ID of the layout.
-fn id_tick(id: i64, layout: &Layout) -> Option<i64> {
-    (id >= 0 && layout.is_id(id)).then(|| layout.split(id).tick)
 }
 
 /// Whether the tick is between these times, with tolerance, and not in the first days of the layout, as a small number is.

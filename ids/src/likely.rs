@@ -15,7 +15,7 @@ use std::fmt;
 /// How many of the newest IDs of a column are judged, and how many of those that its default has generated.
 pub const SAMPLE: usize = 20;
 
-const DAY_US: i64 = 86_400_000_000;
+pub(crate) const DAY_US: i64 = 86_400_000_000;
 
 /// How far after now an ID can be, by a clock that is ahead, or by the lead of a sequence.
 pub const TOLERANCE_US: i64 = DAY_US;
@@ -73,9 +73,14 @@ impl Reading {
     }
 }
 
+/// The tick of the ID; `None` if it is not an ID of the layout.
+pub(crate) fn tick_of(id: i64, layout: &Layout) -> Option<i64> {
+    (id >= 0 && layout.is_id(id)).then(|| layout.split(id).tick)
+}
+
 /// The time of the ID, in microseconds since 1970; `None` if it is not an ID of the layout.
 fn time_of(id: i64, layout: &Layout) -> Option<i64> {
-    (id >= 0 && layout.is_id(id)).then(|| layout.instant_of(layout.split(id).tick))
+    tick_of(id, layout).map(|tick| layout.instant_of(tick))
 }
 
 fn doubt(id: i64, layout: &Layout, now_us: i64) -> Option<Doubt> {
@@ -137,12 +142,9 @@ impl Mismatch {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mismatch { id, layout, likely } = self;
-        let own = time_of(*id, layout);
+        let own = tick_of(*id, layout);
         match own {
-            Some(_) => {
-                let own = instant::text(layout, layout.split(*id).tick);
-                write!(f, "{id} has time {own} in layout \"{layout}\"")?;
-            }
+            Some(tick) => write!(f, "{id} has time {} in layout \"{layout}\"", instant::text(layout, tick))?,
             None => write!(f, "{id} is not an ID of layout \"{layout}\"")?,
         }
         let other = instant::text(&likely.layout, likely.fields.tick);
