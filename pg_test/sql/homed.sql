@@ -99,6 +99,11 @@ SELECT count(*), count(*) FILTER (WHERE counter_of(id) <= counter_of(before)) AS
 FROM pairs(ARRAY(SELECT snowflake_nextval_homed('ahead', 5, 64) FROM generate_series(1, 1000))) \g (tuples_only=off)
 RESET pg_snowflake.max_lead;
 
+\echo -- a lower limit on the lead applies to the next one
+\set VERBOSITY sqlstate
+SELECT snowflake_nextval_homed('ahead', 5, 64);
+\set VERBOSITY default
+
 \echo -- where the shard is lowest, as in the default layout, IDs increase too; in other layouts the ticks do not decrease:
 \echo -- the IDs, and those out of order
 CREATE SEQUENCE lowest;
