@@ -52,20 +52,6 @@ fn a_value_above_the_layout_is_too_high() {
 }
 
 #[test]
-fn a_bigserial_keeps_its_sequence() {
-    assert_eq!(
-        statements(&facts(kept()), &of_shard_5(INSTAGRAM), 3..=9),
-        [
-            "ALTER SEQUENCE blog.posts_id_seq AS pg_catalog.int8 INCREMENT BY 1 MINVALUE 1 NO MAXVALUE NO CYCLE \
-             START WITH 1 RESTART WITH 3073",
-            "ALTER SEQUENCE blog.posts_id_seq OWNED BY blog.posts.id",
-            "ALTER TABLE blog.posts ALTER COLUMN id SET DEFAULT \
-             public.snowflake_nextval('blog.posts_id_seq'::pg_catalog.regclass, 5, 'instagram'::public.snowflake_layout)",
-        ]
-    );
-}
-
-#[test]
 fn a_sequence_that_may_have_generated_ids_is_not_restarted() {
     for (next, restarts) in [(3072, true), (3073, false), (5 << 10 | 1023, false), (6 << 10, true), (i64::MAX, true)] {
         let facts = Facts { next: Some(next), ..facts(kept()) };
@@ -134,23 +120,6 @@ fn the_boundary_stays_if_the_sequence_has_generated_the_highest_value_whatever_t
 }
 
 #[test]
-fn the_ids_after_older_values_begin_a_day_ago_or_above_these() {
-    let day = 86_400_000;
-    let cases = [(5, 100, 5), (5, day + 7, 7), (2 * day, day + 7, 2 * day)];
-    for (first_tick, now_tick, expected) in cases {
-        assert_eq!(first_tick_after_older_values(first_tick, INSTAGRAM, now_tick), expected);
-    }
-}
-
-#[test]
-fn the_first_id_is_the_lowest_of_the_start_value() {
-    let cases = [(i64::MIN, None), (1, None), (1023, None), (1024, Some(1 << 23)), (9 << 10 | 5, Some(9 << 23)), (i64::MAX, None)];
-    for (start, expected) in cases {
-        assert_eq!(first_id(start, INSTAGRAM), expected, "{start}");
-    }
-}
-
-#[test]
 fn older_values_are_reported_by_what_the_highest_is() {
     let now_us = 1_795_860_000_000_000; // 2026-11-28
     let report_of = |highest, layout| older_values("id".into(), highest, &facts(kept()), layout, 77, now_us);
@@ -194,12 +163,4 @@ fn one_statement_widens_all_columns_of_a_table_after_the_default_is_dropped() {
             "ALTER TABLE blog.comments ALTER COLUMN post_id TYPE pg_catalog.int8",
         ]
     );
-}
-
-#[test]
-fn a_quoted_literal_round_trips() {
-    let cases = [("a", "'a'"), ("it's", "'it''s'"), (r"a\b'c", r"E'a\\b''c'")];
-    for (text, quoted) in cases {
-        assert_eq!(quote_literal(text), quoted);
-    }
 }

@@ -219,20 +219,6 @@ fn the_end_of_bigint_is_issued_once() {
 }
 
 #[test]
-fn a_record_covers_100_ms() {
-    let first = issued(ask(called(1), at(NOW_US)));
-    let covered = first.last + 102_400;
-    assert_eq!(coverage(first, None), Coverage { last: covered, is_new: true });
-
-    let second = issued(ask(called(first.last), at(NOW_US + 99 * MS)));
-    assert_eq!(coverage(second, Some(covered)), Coverage { last: covered, is_new: false });
-
-    let third = issued(ask(called(first.last), at(NOW_US + 101 * MS)));
-    let anew = Coverage { last: third.last + 102_400, is_new: true };
-    assert_eq!(coverage(third, Some(covered)), anew);
-}
-
-#[test]
 fn log_cnt_is_what_is_covered_but_at_most_what_core_logs_ahead() {
     for (covered, log_cnt) in [(7, 0), (8, 1), (39, 32), (40, 32), (102_407, 32)] {
         let coverage = Coverage { last: covered, is_new: false };
@@ -263,13 +249,6 @@ fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_f
     let stepped_back = Now { reading_us: NOW_US - MS, high_water_us: NOW_US };
     assert!(usable(cached(NOW_TICK), stepped_back));
     assert!(!usable(cached(NOW_TICK - 1), stepped_back));
-}
-
-#[test]
-fn a_cache_ends_with_its_last_counter() {
-    let cached = Cached { layout: INSTAGRAM.pack(), next: 7, last: 8 };
-    assert_eq!(cached.rest(), Some(Cached { next: 8, ..cached }));
-    assert_eq!(cached.rest().unwrap().rest(), None);
 }
 
 /// An event on the modelled server.

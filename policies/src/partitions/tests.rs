@@ -141,27 +141,6 @@ fn a_range_is_covered_by_one_partition_wholly_or_in_part() {
     assert_eq!(gaps([]), []);
 }
 
-#[test]
-fn bounds_are_read_as_they_are_printed() {
-    for (text, from, to) in [
-        ("FOR VALUES FROM (MINVALUE) TO ('-5')", Bound::Min, Bound::At(-5)),
-        ("FOR VALUES FROM ('9223372036854775807') TO (MAXVALUE)", Bound::At(i64::MAX), Bound::Max),
-    ] {
-        let bounds = Bounds { from, to };
-        assert_eq!(Bounds::parse(text), Some(bounds));
-        assert_eq!(bounds.to_string(), text);
-    }
-    for text in [
-        "DEFAULT",
-        "FOR VALUES WITH (modulus 2, remainder 0)",
-        "FOR VALUES IN ('1')",
-        "FOR VALUES FROM ('1', '2') TO ('3', '4')",
-        "FOR VALUES FROM ('2026-11-01') TO ('2026-12-01')",
-    ] {
-        assert_eq!(Bounds::parse(text), None, "{text}");
-    }
-}
-
 /// The bounds of a span that is given as two times.
 fn bounds_of(layout: &Layout, from: &str, to: &str) -> Bounds {
     Bounds::of_span(layout, &(at(from)..at(to)))
