@@ -2,20 +2,8 @@
 
 use super::*;
 use crate::any::{NOW_MS, any_layout};
-use crate::presets::{INSTAGRAM, SONYFLAKE};
 use crate::properties::layout_text::{check, round_trips};
 use proptest::prelude::*;
-
-#[test]
-fn a_presets_name_and_its_spec_are_the_same_layout() {
-    for &(name, preset) in PRESETS {
-        assert_eq!(parse(name, NOW_MS), Ok(preset));
-        assert_eq!(parse(&spec(&preset), NOW_MS), Ok(preset));
-        assert_eq!(preset.to_string(), name);
-    }
-    assert_eq!(spec(&INSTAGRAM), "time:41 shard:13 seq:10 epoch:2011-08-24T21:07:01.721Z unit:1ms");
-    assert_eq!(spec(&SONYFLAKE), "time:39 seq:8 shard:16 epoch:2014-09-01 unit:10ms");
-}
 
 /// Beside those whose whole errors the script `layout_errors` has.
 #[test]
@@ -62,16 +50,6 @@ fn a_long_text_is_refused_and_repeated_only_in_part() {
     ] {
         let error = parse(&text, NOW_MS).expect_err(&text);
         assert!(error.message.len() < 200, "{error:?}");
-    }
-}
-
-#[test]
-fn spaces_and_a_full_timestamp_are_read() {
-    let text = "  time:41   shard:13 seq:10\tepoch:2011-08-24T21:07:01.721Z unit:1ms ";
-    assert_eq!(parse(text, NOW_MS), Ok(INSTAGRAM));
-    for epoch in ["2014-09-01", "2014-09-01T00:00:00Z", "2014-09-01T00:00:00.000Z"] {
-        let text = format!("time:39 seq:8 shard:16 epoch:{epoch} unit:10ms");
-        assert_eq!(parse(&text, NOW_MS), Ok(SONYFLAKE), "{epoch}");
     }
 }
 
