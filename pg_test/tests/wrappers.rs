@@ -38,18 +38,6 @@ const TYPES: [(&str, &str); 20] = [
     ("str", "text"),
 ];
 
-/// The wrappers that pgrx does not make, as the functions for which it would. They read the arguments of the call themselves.
-const BY_HAND: &str = "
-    fn snowflake_citus_ranges(table_name: Oid) -> Multirange;
-    fn snowflake_created_at(id: i64, layout: SqlLayout) -> TimestampTz;
-    fn snowflake_decode(id: i64, layout: SqlLayout) -> ResultRow<3>;
-    fn snowflake_nextval(seq: Oid, shard_id: i32, layout: SqlLayout) -> i64;
-    fn snowflake_nextval_homed(seq: Oid, shard_id: i32, modulus: i32, generators: i32, layout: SqlLayout) -> i64;
-    fn snowflake_nextval_of_this_shard(seq: Oid) -> i64;
-    fn snowflake_seq(id: i64, layout: SqlLayout) -> i32;
-    fn snowflake_shard_id(id: i64, layout: SqlLayout) -> i32;
-";
-
 #[test]
 fn each_sql_function_has_a_wrapper_with_its_arguments() {
     let (_database, mut client) = database();
@@ -173,21 +161,27 @@ fn is_released(symbol: &str) -> bool {
     })
 }
 
-/// A function in Rust that the server calls with the arguments of an SQL function. Types are without paths and lifetimes.
+/// A function in Rust that the server calls with the arguments of an SQL function.
 struct Wrapper {
     names: Vec<String>,
-    types: Vec<String>,
-    result: String,
+    /// The types of the arguments and of the result, without paths and lifetimes; `None` if the function reads the call itself.
+    types: Option<(Vec<String>, String)>,
 }
 
 impl Wrapper {
     /// Where the SQL function differs.
     fn problems(&self, function: &Function) -> Vec<String> {
-        let Wrapper { names, types, result } = self;
+        let names = &self.names;
         let mut problems = Vec::new();
         if function.names.as_ref().is_some_and(|in_sql| in_sql != names) {
             problems.push(format!("its arguments are {names:?} in Rust"));
         }
+        let Some((types, result)) = &self.types else {
+            if !function.is_strict {
+                problems.push("it is not STRICT, but reads its arguments as if none were null".to_owned());
+            }
+            return problems;
+        };
         let fit = types.iter().zip(&function.types).all(|(rust, sql)| fits(rust, sql));
         if !fit || types.len() != function.types.len() {
             problems.push(format!("its arguments have the types {types:?} in Rust"));
@@ -231,21 +225,12 @@ fn wrappers() -> BTreeMap<String, Wrapper> {
         found.aliases.clear();
         found.visit_file(&parsed(&file));
     }
-    let by_hand = Wrappers::by_hand();
-    for (symbol, names) in &found.by_hand {
-        let listed = by_hand.get(symbol).unwrap_or_else(|| panic!("{symbol} is not in BY_HAND"));
-        assert_eq!(names, &listed.names, "{symbol}");
-    }
-    assert_eq!(found.by_hand.len(), by_hand.len(), "BY_HAND has more than src");
-    found.wrappers.extend(by_hand);
     found.wrappers
 }
 
 #[derive(Default)]
 struct Wrappers {
     wrappers: BTreeMap<String, Wrapper>,
-    /// The symbols of those that pgrx does not make, and the names that they give to the arguments of the call.
-    by_hand: BTreeMap<String, Vec<String>>,
     /// The names that the file gives to types.
     aliases: BTreeMap<String, String>,
     /// The rules of the macros that make functions, by the name of the macro.
@@ -253,16 +238,6 @@ struct Wrappers {
 }
 
 impl Wrappers {
-    fn by_hand() -> BTreeMap<String, Wrapper> {
-        let mut listed = Wrappers::default();
-        for line in BY_HAND.split_inclusive(';') {
-            if let Ok(function) = syn::parse_str::<syn::TraitItemFn>(line) {
-                listed.add(&function.sig);
-            }
-        }
-        listed.wrappers
-    }
-
     fn add(&mut self, function: &Signature) {
         let arguments = function.inputs.iter().map(|argument| match argument {
             FnArg::Typed(argument) => (name(&argument.pat), self.spelled(&argument.ty)),
@@ -273,7 +248,7 @@ impl Wrappers {
             ReturnType::Default => "void".into(),
             ReturnType::Type(_, result) => self.spelled(result),
         };
-        self.wrappers.insert(format!("{}_wrapper", function.ident), Wrapper { names, types, result });
+        self.wrappers.insert(format!("{}_wrapper", function.ident), Wrapper { names, types: Some((types, result)) });
     }
 
     /// The type without paths and lifetimes.
@@ -322,7 +297,7 @@ impl<'ast> Visit<'ast> for Wrappers {
         } else if symbol.ends_with("_wrapper") {
             let mut arguments = Arguments::default();
             arguments.visit_item_fn(function);
-            self.by_hand.insert(symbol, arguments.0);
+            self.wrappers.insert(symbol, Wrapper { names: arguments.0, types: None });
         }
     }
 
