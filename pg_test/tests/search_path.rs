@@ -11,7 +11,7 @@ use postgres::{Client, Row};
 use std::collections::BTreeSet;
 use std::fs;
 
-const SOW: &str = include_str!("search_path/sow.sql");
+pub const SOW: &str = include_str!("search_path/sow.sql");
 
 /// The metadata of Citus, which pg_snowflake queries.
 const CITUS: &str = include_str!("../data/citus.sql");
@@ -276,19 +276,10 @@ impl Ground {
             sql += &text_of(&["sql/releases"]);
         }
         let in_rust = text_of(&["src/convert", "src/convert/column", "src/distributed", "src/lease", "src/partitions", "src/registry"]);
-        let words: Vec<&str> = words(&sql).union(&words(&in_rust)).copied().collect();
-        let symbols: Vec<&str> = symbols(&sql).into_iter().collect();
-        let operators = "INSERT INTO plant.operators SELECT DISTINCT oprname FROM pg_operator WHERE oprname = ANY ($1) AND oprleft <> 0";
-        self.owner.execute(operators, &[&symbols]).unwrap();
-        let relations = "INSERT INTO plant.relations SELECT relname FROM pg_class
-            WHERE relnamespace = 'pg_catalog'::regnamespace AND relname = ANY ($1) AND relkind IN ('r', 'v')";
-        self.owner.execute(relations, &[&words]).unwrap();
-        let named = format!("{SIGNATURES} pronamespace = 'pg_catalog'::regnamespace AND proname = ANY ($1)");
-        let named = signatures(&self.owner.query(&named, &[&words]).unwrap());
-        assert!(ours.len() > 40 && named.len() > 20, "{} and {}", ours.len(), named.len());
-        let of_ours = ours.iter().map(|function| (function, true));
-        for ((name, args, result), is_ours) in of_ours.chain(named.iter().map(|function| (function, false))) {
-            self.owner.execute("INSERT INTO plant.functions VALUES ($1, $2, $3, $4)", &[name, args, result, &is_ours]).unwrap();
+        assert!(ours.len() > 40, "{}", ours.len());
+        choose_seed_named_in(&mut self.owner, &sql, &words(&in_rust));
+        for (name, args, result) in ours {
+            self.owner.execute("INSERT INTO plant.functions VALUES ($1, $2, $3, true)", &[name, args, result]).unwrap();
         }
     }
 
@@ -372,6 +363,23 @@ impl Ground {
     }
 }
 
+/// The operators, relations and functions of core that the SQL names, or that have one of these other names.
+pub fn choose_seed_named_in(owner: &mut Client, sql: &str, others: &BTreeSet<&str>) {
+    let words: Vec<&str> = words(sql).union(others).copied().collect();
+    let symbols: Vec<&str> = symbols(sql).into_iter().collect();
+    let operators = "INSERT INTO plant.operators SELECT DISTINCT oprname FROM pg_operator WHERE oprname = ANY ($1) AND oprleft <> 0";
+    owner.execute(operators, &[&symbols]).unwrap();
+    let relations = "INSERT INTO plant.relations SELECT relname FROM pg_class
+        WHERE relnamespace = 'pg_catalog'::regnamespace AND relname = ANY ($1) AND relkind IN ('r', 'v')";
+    owner.execute(relations, &[&words]).unwrap();
+    let named = format!("{SIGNATURES} pronamespace = 'pg_catalog'::regnamespace AND proname = ANY ($1)");
+    let named = signatures(&owner.query(&named, &[&words]).unwrap());
+    assert!(named.len() > 20, "{}", named.len());
+    for (name, args, result) in &named {
+        owner.execute("INSERT INTO plant.functions VALUES ($1, $2, $3, false)", &[name, args, result]).unwrap();
+    }
+}
+
 /// The contents of the files in folders of the repository, without SQL comments.
 fn text_of(folders: &[&str]) -> String {
     let mut text = String::new();
@@ -386,7 +394,7 @@ fn text_of(folders: &[&str]) -> String {
     text
 }
 
-fn without_comments(sql: &str) -> String {
+pub fn without_comments(sql: &str) -> String {
     sql.lines().flat_map(|line| [line.split("--").next().unwrap(), "\n"]).collect()
 }
 
