@@ -232,40 +232,6 @@ fn the_last_value_is_returned_to_whom_core_returns_it() {
 }
 
 #[test]
-fn open_ddl_of_another_session_acts_as_on_core_nextval() {
-    let cluster = cluster();
-    let cases = [
-        ("ALTER SEQUENCE s RESTART", "55P03"),
-        ("ALTER SEQUENCE s CACHE 10", "55P03"),
-        ("ALTER SEQUENCE s OWNED BY NONE", "55P03"),
-        ("ALTER SEQUENCE s OWNER TO other", "55P03"),
-        ("ALTER SEQUENCE s SET UNLOGGED", "55P03"),
-        ("ALTER SEQUENCE s RENAME TO t", "55P03"),
-        ("DROP SEQUENCE s", "55P03"),
-        ("TRUNCATE posts RESTART IDENTITY", "55P03"),
-        ("TRUNCATE posts", OK),
-        ("SELECT nextval('s')", OK),
-        ("SELECT setval('s', 1000)", OK),
-        ("GRANT ALL ON SEQUENCE s TO other", OK),
-        ("COMMENT ON SEQUENCE s IS 'busy'", OK),
-    ];
-    for (ddl, sqlstate) in cases {
-        // TRUNCATE restarts the sequences that its table owns; an owned sequence cannot change its owner.
-        let owner = if ddl.starts_with("TRUNCATE") { "posts.id" } else { "NONE" };
-        let begin = format!("GRANT | o ALTER SEQUENCE s OWNED BY {owner}");
-        check(
-            &cluster,
-            &[
-                // While the DDL is uncommitted.
-                &format!("{begin} | TAKE | OWNER BEGINS | o {ddl} | TAKE => {sqlstate}"),
-                // While a transaction is open that took a value.
-                &format!("{begin} | BEGIN | TAKE | o {ddl} => {sqlstate}"),
-            ],
-        );
-    }
-}
-
-#[test]
 fn a_transaction_keeps_the_lock_where_core_nextval_keeps_it() {
     let situations = [
         "GRANT | BEGIN | w SAVEPOINT p | TAKE | w ROLLBACK TO p | DROP => 55P03",

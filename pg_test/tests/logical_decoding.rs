@@ -1,10 +1,10 @@
-//! Logical decoding reads the WAL that the extension writes.
+//! Logical decoding reads the WAL that the extension writes. Subscribers that receive the rows are in `active_active` and
+//! `docs::large_tables`.
 
 use pg_snowflake_harness::Cluster;
 use pg_snowflake_harness::ask::run;
 use pg_snowflake_harness::installation::has_contrib;
 use pg_snowflake_harness::sequence::{take, take_one};
-use pg_snowflake_harness::wait::wait_for;
 use postgres::Client;
 
 #[test]
@@ -12,8 +12,12 @@ fn test_decoding_outputs_the_rows_with_their_ids() {
     if !has_contrib("test_decoding", "decoding to text") {
         return;
     }
-    let (_cluster, mut client) = publisher();
-    client.batch_execute("SELECT pg_create_logical_replication_slot('slot', 'test_decoding')").unwrap();
+    let cluster = Cluster::builder().setting("wal_level", "logical").start();
+    let mut client = cluster.connect();
+    let sql = "CREATE SEQUENCE s;
+        CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5))";
+    run(&mut client, sql);
+    run(&mut client, "SELECT pg_create_logical_replication_slot('slot', 'test_decoding')");
 
     let ids = insert_in_every_way(&mut client);
 
@@ -22,35 +26,6 @@ fn test_decoding_outputs_the_rows_with_their_ids() {
     let decoded: Vec<String> = client.query(changes, &[]).unwrap().iter().map(|row| row.get(0)).collect();
     let expected: Vec<String> = ids.iter().map(|id| format!("table public.posts: INSERT: id[bigint]:{id}")).collect();
     assert_eq!(decoded, expected);
-}
-
-#[test]
-fn a_subscriber_receives_the_rows_with_their_ids() {
-    let (publisher, mut client) = publisher();
-    let subscriber = Cluster::builder().setting("wal_level", "logical").start();
-    let mut there = subscriber.connect();
-    there.batch_execute("CREATE TABLE posts (id bigint PRIMARY KEY)").unwrap();
-    let sql =
-        format!("CREATE SUBSCRIPTION sub CONNECTION 'host={} user=postgres dbname=postgres' PUBLICATION pub", publisher.dir().display());
-    run(&mut there, &sql);
-
-    let mut ids = insert_in_every_way(&mut client);
-    ids.sort_unstable();
-
-    let has_all = format!("SELECT count(*) >= {} FROM posts", ids.len());
-    wait_for(&mut there, &has_all, "the rows have arrived");
-    assert_eq!(take(&mut there, "SELECT id FROM posts ORDER BY id"), ids);
-    there.batch_execute("DROP SUBSCRIPTION sub").unwrap();
-}
-
-fn publisher() -> (Cluster, Client) {
-    let cluster = Cluster::builder().setting("wal_level", "logical").start();
-    let mut client = cluster.connect();
-    let sql = "CREATE SEQUENCE s;
-        CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
-        CREATE PUBLICATION pub FOR TABLE posts";
-    run(&mut client, sql);
-    (cluster, client)
 }
 
 /// Inserts IDs among everything that changes a sequence, and returns the committed ones in order.

@@ -1,7 +1,6 @@
-//! What `snowflake_sequence_status` shows beside other sessions, after a crash and on a standby.
+//! What `snowflake_sequence_status` shows beside other sessions and on a standby.
 
 use pg_snowflake_harness::ask::{database, database_with_sequence, printed, run, server};
-use pg_snowflake_harness::{Cluster, Shutdown};
 
 #[test]
 fn a_session_that_holds_the_sequence_is_not_waited_for() {
@@ -36,16 +35,4 @@ fn the_state_of_another_sessions_temporary_sequence_is_not_shown() {
     let known = format!("SELECT last_id_at IS NOT NULL, ids_left IS NOT NULL, cache FROM snowflake_sequence_status({oid}::oid)");
     assert_eq!(printed(&mut client, &known), "t|t|1");
     assert_eq!(printed(&mut database.connect(), &known), "f|f|1");
-}
-
-#[test]
-fn after_a_crash_it_shows_the_lead_that_the_log_covers() {
-    let mut cluster = Cluster::new();
-    cluster.connect().batch_execute("CREATE SEQUENCE s; CREATE TABLE t AS SELECT snowflake_nextval('s', 5)").unwrap();
-    cluster.restart(Shutdown::Immediate);
-
-    // At most 100 ms ahead of the last committed ID.
-    let sql = "SELECT last_id_at - (SELECT snowflake_created_at(snowflake_nextval) FROM t) BETWEEN '0' AND '101 ms'
-               FROM snowflake_sequence_status('s')";
-    assert_eq!(printed(&mut cluster.connect(), sql), "t");
 }

@@ -46,18 +46,6 @@ fn ids_within_100_ms_of_a_logged_one_write_nothing() {
     assert_eq!((covered, beyond), (0, 1));
 }
 
-#[test]
-fn the_first_id_after_a_checkpoint_is_logged() {
-    let (cluster, mut client) = server_with_sequence();
-    take(&mut client, 1);
-    client.batch_execute("CHECKPOINT").unwrap();
-
-    let start = insert_lsn(&mut client);
-    take(&mut client, 1);
-
-    assert_eq!(sequence_records_since(&cluster, &mut client, &start), 1);
-}
-
 fn take(client: &mut Client, count: i32) {
     let query = format!("SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, {count})");
     client.batch_execute(&query).unwrap();

@@ -40,15 +40,6 @@ fn the_table_of_buckets_is_what_the_layouts_give() {
     assert!(page("docs/hashing.md").text().contains(&table), "docs/hashing.md lacks\n{table}");
 }
 
-#[test]
-fn every_bucket_of_the_default_layout_is_within_a_tenth_of_its_share() {
-    for rate in [SLOW, FAST] {
-        for (n, share) in MODULI.into_iter().zip(shares(ids(DEFAULT, rate, false))) {
-            assert!(n > 1024 || share <= 1.1, "id % {n}: {share}");
-        }
-    }
-}
-
 /// Whether the fields below the time are the same, and so the buckets are.
 fn has_fields_of(layout: &Layout, other: &Layout) -> bool {
     let below_time = |layout: &Layout| (layout.shard_bits, layout.seq_bits, layout.shard_place);

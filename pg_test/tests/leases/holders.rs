@@ -26,19 +26,6 @@ fn a_shard_that_a_server_gives_up_goes_to_another_server() {
     assert_eq!(printed(&mut client, "SELECT shard_id, node, state FROM snowflake_lease_status()"), "6|db-1|held");
 }
 
-#[test]
-fn a_stopped_server_comes_first_for_the_length_of_a_lease() {
-    let (registry, mut holder, _client) = holder(LONG);
-    let (_other, mut of_other) = start(wants_shard_5(&registry, "db-2", LONG));
-
-    holder.stop(Shutdown::Fast);
-
-    wait_for_error(&mut of_other, "%Shard 5 is kept for the server that held it last, node \"db-1\", until 20%");
-    holder.start();
-    first_id(&mut holder.connect(), GENERATE);
-    assert_eq!(of_lease(&registry, "node"), "db-1");
-}
-
 /// Each claim of shard 5 locks its row, and each renewal of another shard raises its serial.
 #[test]
 fn a_refused_shard_is_claimed_again_without_the_others() {
