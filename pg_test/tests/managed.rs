@@ -8,7 +8,7 @@ mod search_path;
 use Begin::{Next, Start};
 use pg_snowflake_harness::ask::{database, plan, printed, refused, run};
 use pg_snowflake_harness::sequence::counter_in_an_hour;
-use pg_snowflake_harness::{Cluster, Database, SUPERUSER, release};
+use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
 use postgres::Client;
 use postgres::error::DbError;
 
@@ -432,10 +432,4 @@ fn an_ordinary_owner_installs_dumps_and_restores_it_and_a_role_with_three_privil
     let mut copy = cluster.connect_to("app", "copy");
     run(&mut copy, "INSERT INTO app.posts VALUES (DEFAULT, 2)");
     assert_eq!(printed(&mut copy, "SELECT string_agg(n::text, ',' ORDER BY id) FROM app.posts"), "1,2");
-}
-
-#[test]
-fn the_script_for_pg_tle_has_the_version_of_the_head() {
-    let script = include_str!("../../sql/managed/pg_snowflake_managed_tle.sql");
-    assert!(script.contains(&format!("'{}'", release::head())), "{script}");
 }

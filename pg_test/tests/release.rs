@@ -11,15 +11,6 @@ fn the_sql_of_a_release_never_changes_and_scripts_update_it_to_the_head() {
     assert_eq!(release::problems(top()), [""; 0]);
 }
 
-#[test]
-fn the_javascript_module_has_the_version_of_the_extension() {
-    for file in ["package.json", "package-lock.json"] {
-        let package = read(&top().join("javascript").join(file));
-        let package: Value = serde_json::from_str(&package).unwrap();
-        assert_eq!(package["version"], release::head(), "{file}");
-    }
-}
-
 /// PGXN's validator, which `./dev lint` runs, checks the rest.
 #[test]
 fn meta_json_names_the_version_and_files_that_are_here() {

@@ -136,15 +136,17 @@ mod tests {
 
     const NONE: [&str; 0] = [];
 
-    /// Copies what has the version, and what the releases keep, into a repository of its own.
-    fn copy_of_this_tree(to: &Path) {
+    /// A copy of what has the version, and of what the releases keep, in a repository of its own.
+    fn copy_of_this_tree() -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
         let mut files = vec!["Cargo.toml", "Cargo.lock", "pg_test/fuzz/Cargo.lock", "META.json"];
         files.extend(["CHANGELOG.md", "debian", "sql"]);
         files.extend(JAVASCRIPT);
-        output(command("cp").args(["-a", "--parents"]).args(files).arg(to)).unwrap();
-        let git = |arguments: &[&str]| output(command("git").args(arguments).current_dir(to));
+        output(command("cp").args(["-a", "--parents"]).args(files).arg(folder.path())).unwrap();
+        let git = |arguments: &[&str]| output(command("git").args(arguments).current_dir(folder.path()));
         git(&["init", "--quiet"]).unwrap();
         git(&["add", "--all"]).unwrap();
+        folder
     }
 
     fn release(top: &Path, version: &str) {
@@ -170,10 +172,8 @@ mod tests {
 
     #[test]
     fn a_tree_is_released_twice_and_keeps_what_is_released() {
-        let folder_of_tree = tempfile::tempdir().unwrap();
-        let tree = folder_of_tree.path();
-        copy_of_this_tree(tree);
-        let first = "97.0.0-rc1";
+        let folder = copy_of_this_tree();
+        let (tree, first) = (folder.path(), "97.0.0-rc1");
 
         // The SQL of a release is kept before the next version changes it.
         set(tree, first).unwrap();
@@ -234,35 +234,27 @@ mod tests {
         assert_eq!(problems(tree), NONE);
     }
 
-    /// A copy of this tree that has released its version, and has begun 98.0.0.
-    fn released_tree() -> (TempDir, String) {
-        let folder = tempfile::tempdir().unwrap();
-        copy_of_this_tree(folder.path());
-        let first = head_of(folder.path()).trim_end_matches("-dev").to_owned();
-        release(folder.path(), &first);
-        set(folder.path(), "98.0.0-dev").unwrap();
-        (folder, first)
-    }
-
     #[test]
     fn a_release_is_kept_anew_until_the_next_version_changes_either_extension() {
-        let (folder, first) = released_tree();
-        let tree = folder.path();
+        let folder = copy_of_this_tree();
+        let (tree, first) = (folder.path(), "97.0.0");
+        release(tree, first);
+        set(tree, "98.0.0-dev").unwrap();
         fs::remove_dir_all(tree.join(FOLDER)).unwrap();
-        assert_eq!(check(tree, &first), Ok(()));
+        assert_eq!(check(tree, first), Ok(()));
         for extension in EXTENSIONS {
-            let script = extension.upgrade(&first, "98.0.0-dev");
+            let script = extension.upgrade(first, "98.0.0-dev");
             let begun = fs::read_to_string(tree.join(&script)).unwrap();
             fs::write(tree.join(&script), format!("{begun}SELECT 1;\n")).unwrap();
-            let refused = check(tree, &first).unwrap_err();
+            let refused = check(tree, first).unwrap_err();
             assert!(refused.starts_with(&format!("{script} changes the SQL")), "{refused}");
             fs::write(tree.join(&script), begun).unwrap();
         }
-        let refused = check(tree, "97.0.0").unwrap_err();
-        assert!(refused.starts_with("Cargo.toml is at 98.0.0-dev, not at 97.0.0"), "{refused}");
+        let refused = check(tree, "96.0.0").unwrap_err();
+        assert!(refused.starts_with("Cargo.toml is at 98.0.0-dev, not at 96.0.0"), "{refused}");
         output(command("git").args(["-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "1"]).current_dir(tree)).unwrap();
         output(command("git").args(["tag", &format!("v{first}")]).current_dir(tree)).unwrap();
-        let refused = check(tree, &first).unwrap_err();
+        let refused = check(tree, first).unwrap_err();
         assert!(refused.starts_with(&format!("v{first} is tagged")), "{refused}");
     }
 }
