@@ -1,5 +1,5 @@
-//! Limits to the microsecond. The test `exhaustive` searches what the rules hold and breaks each of them, and the script `registry_claims`
-//! has the answers.
+//! Limits to the microsecond and to the serial. The test `exhaustive` searches what the rules hold, and needs each of them; the script
+//! `registry_claims` has the answers.
 
 use super::*;
 
@@ -53,6 +53,16 @@ fn the_holder_extends_its_span_or_begins_another() {
 }
 
 #[test]
+fn a_row_below_what_a_server_has_seen_is_lost() {
+    let serial = Some(held().serial);
+    let seen = held().serial;
+    assert!(!is_lost(serial, seen, 0) && !is_lost(serial, seen - 1, 0));
+    assert!(is_lost(serial, seen + 1, 0) && is_lost(None, seen, 0));
+    // A quiet time has explained it.
+    assert!(!is_lost(serial, seen + 1, seen + 1) && !is_lost(None, seen, seen));
+}
+
+#[test]
 fn a_span_in_which_nothing_was_used_is_given_back() {
     let lease = held();
     // Both clocks are an hour ahead.
@@ -64,6 +74,18 @@ fn a_span_in_which_nothing_was_used_is_given_back() {
     assert_eq!(end_after_release(&row, ahead_us + 1), ahead_us + 1);
     let renewed = claim(Some(&row), by(Some(row.serial), 3, ahead_us + S), at(ahead_us + S)).unwrap();
     assert_eq!(end_after_release(&renewed, NOW), NOW + LENGTH);
+}
+
+/// It knows the serial before the row's.
+#[test]
+fn a_copy_from_before_the_release_waits_while_the_shard_is_kept() {
+    let lease = held();
+    let request = Release { incarnation: 1, serial: lease.serial, mark_us: NOW + S, keep: true };
+    let row = release(&lease, request, NOW + 5 * S).expect("the holder");
+    let ask = |known| Claim { incarnation: 2, known_serial: Some(known), ..by(None, 2, NOW + 5 * S) };
+    assert!(claim(Some(&row), ask(row.serial), at(NOW + 5 * S)).is_ok());
+    let kept = Refusal::KeptFor { node: "a".into(), until_us: NOW + 5 * S + LENGTH };
+    assert_eq!(claim(Some(&row), ask(lease.serial), at(NOW + 5 * S)), Err(kept));
 }
 
 #[test]
