@@ -3,7 +3,7 @@
 //! A sequence has no layout: it holds a number, and each call names the layout. So the number is read in every layout that it can be
 //! of, and the time that this yields shows what it is: a counter or an ID is generated now, and any other reading is years away.
 //!
-//! The rule for a time is that of [`likely`](crate::likely), which judges IDs.
+//! The rule for a time is that of [`likely`], which judges IDs.
 
 use crate::layout::Layout;
 use crate::likely::{self, DAY_US, FAR_AHEAD_US, FIRST_DAYS_US, RECENT_US, TOLERANCE_US};

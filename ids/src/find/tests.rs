@@ -119,7 +119,7 @@ fn cockroachdbs_layout_is_named_first_as_its_ids_have_no_counter() {
 #[test]
 fn a_bit_that_only_the_shard_changes_is_not_taken_for_one_of_the_tick() {
     // In ticks of 10 ms and not 20 ms, the highest bit of the shard would be the lowest of the tick.
-    let id_of = |n: i64, ms: i64| ms / 20 << 22 | [1_358, 4_095][n as usize % 2] << 10 | (n / 2 + 900) % 1_024;
+    let id_of = |n: i64, ms: i64| ((ms / 20) << 22) | ([1_358, 4_095][n as usize % 2] << 10) | ((n / 2 + 900) % 1_024);
     let rows = (0..1_400).map(|n| (n, BEGIN_US / 1_000 + n * 10_000 + hash(n) % 5_000));
     let mut rows = rows.map(|(n, ms)| Sample { id: id_of(n, ms - 1_620_000_000_000), unix_us: ms * 1_000 }).collect();
     let found = find(&mut rows).unwrap();
