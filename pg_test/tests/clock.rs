@@ -242,6 +242,17 @@ fn ids_end_with_an_error_at_the_end_of_the_layout_and_are_never_negative() {
     assert!(error.hint().is_some());
     assert!(is_increasing(&ids) && ids[0] > 0);
     assert!(split(*ids.last().unwrap()).unix_ms < end_ms);
+
+    // The last ID is issued. The next is refused, both within the lead and after the clock has passed the end.
+    cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - HOUR);
+    let mut client = cluster.connect();
+    client.batch_execute(&format!("SET pg_snowflake.max_lead = '2h'; SELECT setval('posts_id_seq', {})", (1_i64 << 51) - 2)).unwrap();
+    let last = take_one(&mut client, next);
+    assert_eq!(last, i64::MAX);
+    let used_up = Refusal { sqlstate: "2200H", message: "has reached the end of layout", hint: "" };
+    assert_refused(&mut client, INSERT, used_up);
+    cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 + 60.0);
+    assert_refused(&mut cluster.connect(), INSERT, used_up);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Homed IDs: their hash leads to the shard that generates them.
 
+use pg_snowflake_harness::SUPERUSER;
 use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, reload_with, run};
+use pg_snowflake_harness::id::counter;
 use pg_snowflake_harness::leases::{Registry, first_id};
-use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::sequence::{Ahead, take, take_one};
 
 #[test]
 fn every_shard_number_needs_a_lease() {
@@ -57,4 +59,17 @@ fn without_the_leases_of_a_class_the_hint_has_the_list() {
     let list = printed(&mut client, &format!("SELECT {query}"));
     reload_with(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{list}'"));
     first_id(&mut client, call);
+}
+
+#[test]
+fn a_homed_id_survives_a_crash() {
+    // Ahead of the clock, which would hide a lost counter.
+    let Ahead { mut cluster, mut client, .. } = Ahead::caching(1);
+    let ids = "INSERT INTO t SELECT snowflake_nextval_homed('s', 1, 64) FROM generate_series(1, 1000) RETURNING id";
+    run(&mut client, "CREATE TABLE t (id bigint)");
+    let before: Vec<i64> = take(&mut client, ids).into_iter().map(counter).collect();
+    drop(client);
+    cluster.crash();
+    let after = counter(take_one(&mut cluster.connect_to(SUPERUSER, "postgres"), "SELECT snowflake_nextval_homed('s', 1, 64)"));
+    assert!(after > *before.last().unwrap());
 }

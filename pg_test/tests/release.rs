@@ -1,4 +1,5 @@
-//! Released files never change, and every place that states the version states the same one.
+//! Released files never change, and the places that state the version state the same one; those of JavaScript and pg_tle are found by
+//! the tool's `version.rs`.
 
 use pg_snowflake_harness::release;
 use pg_snowflake_harness::top;

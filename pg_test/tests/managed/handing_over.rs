@@ -1,9 +1,9 @@
 //! A column moves from the managed functions to the extension and back. Both generators on one sequence could repeat IDs, so a call
 //! that waits for the sequence during the change must fail.
 
-use super::{UNINSTALL, managed};
+use super::{INSTAGRAM, UNINSTALL, file_for, managed};
 use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{printed, refused, run};
+use pg_snowflake_harness::ask::{database, printed, refused, run};
 use pg_snowflake_harness::wait::while_it_waits;
 use postgres::Client;
 use postgres::error::DbError;
@@ -52,6 +52,20 @@ fn a_column_is_converted_to_the_extension_and_a_waiting_call_fails() {
         assert!(default.contains("|s"), "{default}");
         assert_eq!(printed(&mut client, "SELECT to_regnamespace('snowflake_managed') IS NULL"), "t");
     }
+}
+
+#[test]
+fn a_column_of_another_layout_is_converted_with_its_layout() {
+    let (database, mut client) = database();
+    database.psql(&file_for(INSTAGRAM));
+    run(&mut client, "CREATE SEQUENCE s");
+    run(&mut client, TABLE);
+    run(&mut client, "BEGIN; SELECT snowflake_convert_column('posts', 'id', 5, 'instagram')");
+    run(&mut client, UNINSTALL);
+    run(&mut client, "COMMIT; INSERT INTO posts (n) SELECT generate_series(101, 200)");
+    assert_eq!(printed(&mut client, ORDERED), "t|200");
+    let shards = "SELECT DISTINCT id >> 10 & 8191 FROM posts";
+    assert_eq!(printed(&mut client, shards), "5");
 }
 
 #[test]

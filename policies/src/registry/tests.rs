@@ -1,5 +1,5 @@
-//! Limits to the microsecond and to the serial. The test `exhaustive` searches what the rules hold, and needs each of them; the script
-//! `registry_claims` has the answers.
+//! Limits to the microsecond and to the serial, and what the search of the test `exhaustive` does not model. The script `registry_claims`
+//! has the answers.
 
 use super::*;
 
@@ -86,6 +86,49 @@ fn a_copy_from_before_the_release_waits_while_the_shard_is_kept() {
     assert!(claim(Some(&row), ask(row.serial), at(NOW + 5 * S)).is_ok());
     let kept = Refusal::KeptFor { node: "a".into(), until_us: NOW + 5 * S + LENGTH };
     assert_eq!(claim(Some(&row), ask(lease.serial), at(NOW + 5 * S)), Err(kept));
+}
+
+#[test]
+fn two_servers_that_know_the_same_serial_learn_of_each_other() {
+    let lease = held();
+    let now_us = NOW + LENGTH;
+    let by_another = |incarnation, known, now_us| Claim { incarnation, known_serial: Some(known), ..by(None, 2, now_us) };
+    let row = claim(Some(&lease), by_another(2, lease.serial, now_us), at(now_us)).unwrap();
+    let is_copy = |row: &Lease, known| match claim(Some(row), by_another(3, known, now_us + S), at(now_us + S)) {
+        Err(Refusal::HeldBy { is_copy, .. }) => is_copy,
+        other => panic!("{other:?}"),
+    };
+    assert!(is_copy(&row, lease.serial) && !is_copy(&row, lease.serial - 1));
+    let other = Origin { address: "192.0.2.7".into(), started_at_us: Some(NOW + S) };
+    let copy = Claim { origin: &other, ..by_another(3, lease.serial, now_us) };
+    let noted = with_copy(&row, copy, at(now_us + S));
+    // The holder renews with its serial, also after a gap, and the note stays for the rest of the span.
+    for (later_us, note) in [(now_us + S, Some((other.clone(), now_us + S))), (now_us + 5 * LENGTH, None)] {
+        let renewed = claim(Some(&noted), Claim { incarnation: 2, ..by(Some(row.serial), 4, later_us) }, at(later_us)).unwrap();
+        assert!(note.is_none() || is_copy(&renewed, lease.serial));
+        assert_eq!(renewed.copy, note);
+    }
+}
+
+/// Its memory does not say that it held the lease: the answer to its claim was lost, or it has released the lease.
+#[test]
+fn a_server_that_holds_nothing_gets_a_lease_that_a_person_took_from_it_for_its_own_node() {
+    let (lease, later) = (held(), NOW + LENGTH);
+    for row in [take_over(Some(&lease), "a"), retire(&lease)] {
+        let ask = |serial, now_us| claim(Some(&row), by(serial, 2, now_us), at(now_us));
+        assert_eq!(ask(Some(lease.serial), later), Err(Refusal::Barred));
+        let ends_us = NOW + LENGTH;
+        assert_eq!(ask(None, later - 1), Err(Refusal::EndsLater { ends_us }));
+        assert_eq!(ask(None, later).unwrap().span, span(later, later + LENGTH));
+    }
+}
+
+/// Those of a retired node, before its span has ended and after it.
+#[test]
+fn the_number_of_a_node_that_was_retired_is_assigned_after_its_span() {
+    let assign = |rows: &[(i32, &'static str, bool)]| assign(rows.iter().copied(), "a", 3);
+    assert_eq!(assign(&[(0, "b", true), (1, "", false)]), Some(2));
+    assert_eq!(assign(&[(0, "", false), (1, "", true)]), Some(1));
 }
 
 #[test]
