@@ -185,11 +185,12 @@ function divide(ids, { lowBits, known }) {
   const widest = shown.reduce((best, next) => (best && best.seqBits > next.seqBits ? best : next), undefined);
   if (widest && (isXored(widest) || isPlausible(widest))) return { divisions: [widest], isCertain: true };
   divisions = divisions.filter((division) => division === widest || likely.includes(division));
-  // The last is that without a shard.
   const rank = ({ isKnown, shardBits }) => (isKnown ? 0 : 2) + (shardBits > 0 ? 0 : 1);
   divisions.sort((one, other) => rank(one) - rank(other) || one.shards.length - other.shards.length);
   if (divisions.length === 0) throw new RangeError(OTHER_LAYOUT);
-  divisions.splice(LIKELY - 1, divisions.length - LIKELY);
+  // That without a shard stays the last.
+  const last = divisions.filter(({ isKnown, shardBits }) => !isKnown && shardBits === 0).slice(-1);
+  divisions = [...divisions.filter((division) => !last.includes(division)).slice(0, LIKELY - last.length), ...last];
   return { divisions, isCertain: false };
 }
 
@@ -264,10 +265,11 @@ function isPlausible({ isKnown, seqBits, shards }) {
 }
 
 /** The lowest bits of an ID as a number, which is faster than a `bigint`, with its tick. */
-const numbersOf = (id, lowBits) => ({ low: Number(BigInt.asUintN(53, id)), tick: Number(id >> BigInt(lowBits)) });
+const numbersOf = (id, lowBits) => ({ low: Number(BigInt.asUintN(53, id)), high: Number(id >> 22n), tick: Number(id >> BigInt(lowBits)) });
 
-function split({ low, tick }, { shardPlace, shardBits, seqBits }) {
-  const field = (shift, width) => Math.floor(low / 2 ** shift) % 2 ** width;
+// A field has up to 31 bits, so it is within the 53 of `low`, or begins within `high`.
+function split({ low, high, tick }, { shardPlace, shardBits, seqBits }) {
+  const field = (shift, width) => Math.floor(shift < 22 ? low / 2 ** shift : high / 2 ** (shift - 22)) % 2 ** width;
   if (shardPlace === 'above_seq') return { shard: field(seqBits, shardBits), tick, seq: field(0, seqBits) };
   const above = shardPlace === 'lowest_xored' ? field(shardBits, shardBits) : 0;
   return { shard: field(0, shardBits) ^ above, tick, seq: field(shardBits, seqBits) };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { find } from '../find.js';
-import { encode, presets } from '../snowflake.js';
+import { encode, layout, presets } from '../snowflake.js';
 
 const BEGIN_US = Date.UTC(2026, 0) * 1_000;
 const DAY_US = 86_400_000_000;
@@ -82,6 +82,12 @@ test('every preset is found', () => {
     const { layout: found, shards } = find(rows(idOf, { first: 2 ** of.seqBits - 1500 + 2 ** 12 }));
     assert.deepEqual([String(found), shards], [name, [of.shardBits > 0 ? 3 : 0]]);
   }
+});
+
+test('a shard that is XORed with bits above 2^53 is found', () => {
+  const of = layout('time:33 seq:4 shard_xor_above:27 epoch:2024-01-01 unit:1s');
+  const found = find(rows((unixUs, counter) => encode({ createdAt: BigInt(unixUs), shardId: 3, seq: counter % 16 }, of)));
+  assert.deepEqual([String(found.layout), found.shards, found.isDivisionCertain], [String(of), [3], true]);
 });
 
 test('what has no layout is refused with the reason', () => {

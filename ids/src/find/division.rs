@@ -55,12 +55,12 @@ pub fn divide(samples: &[Sample], time: &Time) -> Result<(Vec<Division>, bool), 
     }
     let implausible = widest.map(|widest| widest.layout);
     divisions.retain(|division| likely.contains(&division.layout) || Some(division.layout) == implausible);
-    // The last is that without a shard.
     divisions.sort_by_key(|division| (!division.is_known, division.layout.shard_bits == 0, division.shards.len()));
-    let without_shard = divisions.pop().ok_or(NotFound::OtherLayout)?;
-    divisions.truncate(LIKELY - 1);
-    divisions.push(without_shard);
-    Ok((divisions, false))
+    // That without a shard stays the last.
+    let without_shard = divisions.pop_if(|last| last.layout.shard_bits == 0 && !last.is_known);
+    divisions.truncate(LIKELY - usize::from(without_shard.is_some()));
+    divisions.extend(without_shard);
+    if divisions.is_empty() { Err(NotFound::OtherLayout) } else { Ok((divisions, false)) }
 }
 
 /// The likely layouts if none is proved, the most likely first.
