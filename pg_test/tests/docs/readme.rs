@@ -17,7 +17,7 @@ const CLAIMS: [Claim; 7] = [
     ("and {} MB with pg_snowflake", KEY, &[OURS], 1e6),
     ("`uuidv7()`, 8 clients inserted {} rows per second", ROW, &[UUID], 1.0),
     ("Instagram's function took {} ns per ID;", "ns for an ID in one session", &["the PL/pgSQL original"], 1.0),
-    ("pg_snowflake took {} ns per ID until", "the same in the default layout", &[OURS], 1.0),
+    ("pg_snowflake took {} ns per ID, and", "the same in the default layout", &[OURS], 1.0),
     ("returned {} duplicates", "duplicates in 1,000,000 IDs of one session", &["its formula in plain SQL"], 1.0),
 ];
 
