@@ -12,12 +12,12 @@ const KEY: &str = "bytes of their primary key";
 const ROW: &str = "one-row `INSERT`s per second, 8 clients";
 
 const CLAIMS: [Claim; 7] = [
-    ("either, 8 clients inserted {} rows per second,", ROW, &[OURS, "`bigserial`"], 1.0),
+    ("with pg_snowflake, 8 clients inserted {} rows per second,", ROW, &[OURS, "`bigserial`"], 1.0),
     ("rows took {} MB,", KEY, &[UUID], 1e6),
     ("and {} MB with pg_snowflake", KEY, &[OURS], 1e6),
     ("`uuidv7()`, 8 clients inserted {} rows per second", ROW, &[UUID], 1.0),
     ("Instagram's function took {} ns per ID;", "ns for an ID in one session", &["the PL/pgSQL original"], 1.0),
-    ("pg_snowflake took {} ns per ID, and", "the same in the default layout", &[OURS], 1.0),
+    ("pg_snowflake took {} ns per ID in", "the same in the default layout", &[OURS], 1.0),
     ("returned {} duplicates", "duplicates in 1,000,000 IDs of one session", &["its formula in plain SQL"], 1.0),
 ];
 
