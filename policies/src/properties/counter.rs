@@ -94,7 +94,8 @@ pub fn check(input: Input) {
         }
         Decision::Wait { us } => {
             assert!(us > 0 && us <= policy.max_wait_us, "{us}");
-            let later = Now { reading_us: reading_us.saturating_add(us), high_water_us };
+            let reading_us_later = reading_us.saturating_add(us);
+            let later = Now { reading_us: reading_us_later, high_water_us: high_water_us.max(reading_us_later) };
             // A lease is renewed as the clock moves.
             let passed = layout.tick_at(later.reading_us) - layout.tick_at(reading_us);
             let last = request.ticks.last.saturating_add(passed);
@@ -104,8 +105,12 @@ pub fn check(input: Input) {
             assert_eq!(reading, Reading::new(packed, policy, later));
             let request = Request { reading: &reading, ticks, ..request };
             let decision = advance(state, max_value, count, request);
+            // A counter that the session has fetched may come within the lead meanwhile: it goes on above it.
+            let lead_at = |us| tick_at(&layout, us) + i128::from(policy.max_lead_us / layout.tick_us());
+            let comes_within =
+                |fetched| (lead_at(high_water_us) + 1..=lead_at(later.high_water_us)).contains(&layout.tick_of(fetched).into());
             let is_held = match decision {
-                Decision::Wait { .. } => true,
+                Decision::Wait { .. } => !request.highest_fetched.is_some_and(comes_within),
                 Decision::Issue(_) => false,
                 Decision::Refuse(refusal) => !matches!(
                     refusal,
