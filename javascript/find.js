@@ -189,9 +189,8 @@ function divide(ids, { lowBits, known }) {
   divisions.sort((one, other) => rank(one) - rank(other) || one.shards.length - other.shards.length);
   if (divisions.length === 0) throw new RangeError(OTHER_LAYOUT);
   // That without a shard stays the last.
-  const last = divisions.filter(({ isKnown, shardBits }) => !isKnown && shardBits === 0).slice(-1);
-  divisions = [...divisions.filter((division) => !last.includes(division)).slice(0, LIKELY - last.length), ...last];
-  return { divisions, isCertain: false };
+  const last = rank(divisions.at(-1)) === 3 ? divisions.splice(-1) : [];
+  return { divisions: [...divisions.slice(0, LIKELY - last.length), ...last], isCertain: false };
 }
 
 /** The places and widths of the shard that are likely if none is proved, the most likely first. */
