@@ -106,7 +106,7 @@ pub fn check(input: Input) {
             let request = Request { reading: &reading, ticks, ..request };
             let decision = advance(state, max_value, count, request);
             // A counter that the session has fetched may come within the lead meanwhile: it goes on above it.
-            let lead_at = |us| tick_at(&layout, us) + i128::from(policy.max_lead_us / layout.tick_us());
+            let lead_at = |unix_us| lead_limit_at(&reading, unix_us);
             let comes_within =
                 |fetched| (lead_at(high_water_us) + 1..=lead_at(later.high_water_us)).contains(&layout.tick_of(fetched).into());
             let is_held = match decision {
@@ -134,8 +134,13 @@ fn parts(reading: &Reading) -> (&Layout, Policy, Now) {
 
 /// The last tick that is within the permitted lead.
 fn lead_limit(request: Request<'_>) -> i128 {
-    let (layout, policy, now) = parts(request.reading);
-    tick_at(layout, now.reading_us) + i128::from(policy.max_lead_us / layout.tick_us())
+    lead_limit_at(request.reading, request.reading.now().reading_us)
+}
+
+/// The same if the clock reads `unix_us`.
+fn lead_limit_at(reading: &Reading, unix_us: i64) -> i128 {
+    let (layout, policy, _) = parts(reading);
+    tick_at(layout, unix_us) + i128::from(policy.max_lead_us / layout.tick_us())
 }
 
 fn is_above_earlier_counters(run: Run, state: State, request: Request<'_>) {
