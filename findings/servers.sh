@@ -6,11 +6,12 @@ bin=$folder/usr/lib/postgresql/15/bin
 chmod 711 "$folder"
 export PGHOST=$folder PGUSER=postgres PGDATABASE=postgres
 programs=() # that a script has started in the background
-# A server refuses to run as root.
-server() { if ((EUID == 0)); then setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; else "$@"; fi; }
+as_server=() # A server refuses to run as root.
+((EUID)) || as_server=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+server() { "${as_server[@]}" "$@"; }
 end_all() {
     local data
-    ((${#programs[@]} == 0)) || kill "${programs[@]}" 2>/dev/null || true
+    ((${#programs[@]} == 0)) || { kill "${programs[@]}" && kill -CONT "${programs[@]}"; } 2>/dev/null || true
     for data in "$folder"/data*; do server "$bin/pg_ctl" -D "$data" -m immediate stop >/dev/null || true; done
     wait
     rm -rf "$folder"
