@@ -26,6 +26,13 @@ fn with_one_shard_no_id_is_returned_twice_under_pg_auto_failover() {
     let registry = Registry::start();
     let mut nodes = Nodes::start(&registry);
     let mut events = Events::start("pg_auto_failover, one shard".into(), &nodes);
+    events.run("maintenance", 2, &mut nodes, |nodes| {
+        let data = nodes.servers.data(nodes.primary());
+        run(nodes.command().args(["enable", "maintenance", "--allow-failover", "--pgdata"]).arg(&data));
+        nodes.wait_for("SELECT count(*) = 1 FROM pgautofailover.node WHERE reportedstate = 'maintenance'", "the primary is in maintenance");
+        run(nodes.command().args(["disable", "maintenance", "--pgdata"]).arg(&data));
+    });
+    // The standby that is promoted may lack the last WAL. Then it waits for the lease.
     events.run("switchover", 2, &mut nodes, |nodes| {
         run(nodes.command().args(["perform", "switchover", "--pgdata"]).arg(nodes.monitor_data()));
     });
