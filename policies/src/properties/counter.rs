@@ -110,12 +110,12 @@ pub fn check(input: Input) {
             let comes_within =
                 |fetched| (lead_at(high_water_us) + 1..=lead_at(later.high_water_us)).contains(&layout.tick_of(fetched).into());
             let is_held = match decision {
-                Decision::Wait { .. } => !request.highest_fetched.is_some_and(comes_within),
-                Decision::Issue(_) => false,
-                Decision::Refuse(refusal) => !matches!(
-                    refusal,
-                    Refusal::ClockBeforeEpoch { .. } | Refusal::AboveMaxValue { .. } | Refusal::LayoutUsedUp | Refusal::NotHome { .. }
-                ),
+                Decision::Issue(_)
+                | Decision::Refuse(
+                    Refusal::ClockBeforeEpoch { .. } | Refusal::AboveMaxValue { .. } | Refusal::LayoutUsedUp | Refusal::NotHome { .. },
+                ) => false,
+                // Again, or for longer than it may.
+                Decision::Wait { .. } | Decision::Refuse(_) => !request.highest_fetched.is_some_and(comes_within),
             };
             assert!(!is_held, "after {us} us: {decision:?}");
         }
