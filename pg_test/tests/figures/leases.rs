@@ -1,7 +1,7 @@
 //! How long a shard has no IDs when its holder changes, and what its lease costs. `tests/leases` states what holds at
 //! any speed.
 
-use crate::machine;
+use crate::part_of_machine;
 use pg_snowflake_harness::ask::{printed, reload_with};
 use pg_snowflake_harness::leases::{GENERATE, Registry, answers_kept_back, first_id, holder, start, waiting_sessions, wants_shard_5};
 use pg_snowflake_harness::process::{backend_pid, cpu_time};
@@ -34,7 +34,7 @@ fn without_ids(since: Instant, client: &mut Client) -> Duration {
 
 #[test]
 fn a_restarted_server_has_ids_within_a_second() {
-    let _machine = machine();
+    let _machine = part_of_machine();
     let (_registry, mut server, _) = holder(&ms(LEASE));
     server.restart(Shutdown::Fast);
     assert!(without_ids(Instant::now(), &mut server.connect()) <= SECOND);
@@ -42,7 +42,7 @@ fn a_restarted_server_has_ids_within_a_second() {
 
 #[test]
 fn a_crashed_server_has_ids_within_its_lease_and_a_second() {
-    let _machine = machine();
+    let _machine = part_of_machine();
     let (_registry, mut server, mut client) = holder(&ms(LEASE));
     let crashes: [fn(&mut Cluster, i32); 2] = [|server, _| server.crash(), Cluster::kill_backend];
     for crash in crashes {
@@ -69,7 +69,7 @@ const WAYS: [fn(&Registry, &mut Cluster) -> String; 3] = [
 
 #[test]
 fn another_server_has_ids_within_a_second_of_a_release_the_time_for_which_the_shard_is_kept_and_a_taken_over_leases_end() {
-    let _machine = machine();
+    let _machine = part_of_machine();
     // After a crash, the registry refuses the shard for longer than a lease, and the server asks less often.
     for (way, lease) in WAYS.into_iter().zip([LEASE, DEFAULT, LEASE]) {
         let (registry, mut server, _) = holder(&ms(lease));
@@ -86,7 +86,7 @@ fn another_server_has_ids_within_a_second_of_a_release_the_time_for_which_the_sh
 /// A copy, which has the same name, claims the shard at the same time.
 #[test]
 fn a_crashed_server_that_starts_within_its_lease_keeps_its_shard_from_a_copy_of_it() {
-    let _machine = machine();
+    let _machine = part_of_machine();
     let (_registry, mut server, mut client) = holder(&ms(LEASE));
     let mut copy = server.base_backup();
     copy.start();
@@ -107,7 +107,7 @@ fn a_crashed_server_that_starts_within_its_lease_keeps_its_shard_from_a_copy_of_
 
 #[test]
 fn no_call_is_refused_while_the_registry_is_down_for_less_than_two_thirds_of_a_lease() {
-    let _machine = machine();
+    let _machine = part_of_machine();
     // So long that the start of the registry is short.
     let lease = Duration::from_secs(10);
     let (mut registry, server, mut client) = holder(&ms(lease));
@@ -149,7 +149,7 @@ fn claim_without_an_answer(registry: &Registry, client: &mut Client) -> Client {
 
 #[test]
 fn a_server_stops_within_four_seconds_while_it_waits_for_the_registry() {
-    let _machine = machine();
+    let _machine = part_of_machine();
     let (registry, mut server, mut client) = holder(&ms(LONG));
     let mut locker = claim_without_an_answer(&registry, &mut client);
 
@@ -169,7 +169,7 @@ fn a_server_stops_within_four_seconds_while_it_waits_for_the_registry() {
 
 #[test]
 fn a_new_shard_has_ids_within_three_seconds_of_a_late_answer() {
-    let _machine = machine();
+    let _machine = part_of_machine();
     let (registry, _server, mut client) = holder(&ms(LONG));
     let mut locker = claim_without_an_answer(&registry, &mut client);
     own(&mut client, "5, 6");
