@@ -45,11 +45,11 @@ pub(crate) fn pid_of(child: &Child) -> Pid {
 
 /// The processes that `parent` started. Each is the leader of its own session, so a signal to a group does not reach them.
 pub fn children_of(parent: Pid) -> Vec<Pid> {
-    std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
-        .expect("the kernel lists a process's children")
-        .split_whitespace()
-        .map(|pid| Pid::from_raw(pid.parse().expect("a process ID is a number")))
-        .collect()
+    let children_of_thread = |thread: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(thread?.path().join("children"));
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).expect("the kernel lists a process's threads");
+    // A thread may end meanwhile.
+    let children: String = threads.filter_map(|thread| children_of_thread(thread).ok()).collect();
+    children.split_whitespace().map(|pid| Pid::from_raw(pid.parse().expect("a process ID is a number"))).collect()
 }
 
 /// Kills a process, and what it and its children have started, at once, as a power cut does.

@@ -2,7 +2,7 @@
 //! clients in other threads.
 
 use crate::process::backend_pid;
-use postgres::Client;
+use postgres::{CancelToken, Client, NoTls};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
@@ -53,12 +53,26 @@ pub fn while_it_waits<T: Send, U>(
     meanwhile: impl FnOnce(&mut Client) -> U,
 ) -> (T, U) {
     let pid = backend_pid(other);
+    let cancel = CancelAtPanic(other.cancel_token());
     scope(|scope| {
         let waiting = scope.spawn(|| call(other));
+        let _cancel = cancel;
         wait_until_it_waits_for_a_lock(client, pid);
         let done = meanwhile(client);
         (waiting.join().expect("the call returns"), done)
     })
+}
+
+/// Cancels the call of a session that waits for another one, which a panic has kept from releasing the lock.
+struct CancelAtPanic(CancelToken);
+
+impl Drop for CancelAtPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // It may have ended.
+            let _ = self.0.cancel_query(NoTls);
+        }
+    }
 }
 
 pub fn wait_until_it_waits_for_a_lock(observer: &mut Client, pid: i32) {
