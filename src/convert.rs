@@ -34,8 +34,7 @@ use std::ops::RangeInclusive;
 ///
 /// Without a layout, that of the column's present default, else the default layout; if the existing values are not IDs of another.
 ///
-/// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified,
-/// and no row is hidden.
+/// The SQL declaration sets `search_path` and `row_security`, so that every name here is core's or qualified, and no row is hidden.
 #[pg_extern(sql = false)]
 pub fn snowflake_convert_column(
     table_name: Option<pg_sys::Oid>,
@@ -125,8 +124,7 @@ fn required<T>(name: &str, argument: Option<T>) -> T {
     )
 }
 
-/// Refuses a transaction that cannot change a table, or whose snapshot may miss what others commit before the
-/// table is locked.
+/// Refuses a transaction that cannot change a table, or whose snapshot may miss what others commit before the table is locked.
 #[track_caller]
 fn check_transaction() {
     let function = "snowflake_convert_column";

@@ -51,8 +51,7 @@ pub fn encode(id: i64) -> String {
     (0..LENGTH).rev().map(|place| char::from(ALPHABET[(bits >> (5 * place) & 31) as usize])).collect()
 }
 
-/// Parses an ID, in upper or lower case. It takes bytes, because a text in another encoding is not a Rust
-/// string.
+/// Parses an ID, in upper or lower case. It takes bytes, because a text in another encoding is not a Rust string.
 ///
 /// ```
 /// use pg_snowflake_ids::base32::{self, Base32Error};

@@ -1,16 +1,14 @@
 //! Excerpts of texts that are too long to repeat in a message.
 //!
-//! The server allocates less than 1 GB at a time, and a text can be almost as long. A message that repeated all
-//! of it could not be reported: pgrx copies a message outside of its error handling, and the server process
-//! would exit.
+//! The server allocates less than 1 GB at a time, and a text can be almost as long. A message that repeated all of it could not be
+//! reported: pgrx copies a message outside of its error handling, and the server process would exit.
 
 use std::borrow::Cow;
 
 /// The maximum number of characters of a user's text that a message repeats.
 const MAX_EXCERPT: usize = 100;
 
-/// A user's text for a message: whole, or shortened with an ellipsis. Every message that repeats such a text
-/// calls this before formatting.
+/// A user's text for a message: whole, or shortened with an ellipsis. Every message that repeats such a text calls this before formatting.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
     truncated(text, MAX_EXCERPT)
 }

@@ -6,8 +6,7 @@ use crate::layout::{Fields, Layout};
 use crate::layout_spec;
 use crate::likely::{Doubt, Reading};
 
-/// Draws the ID's bits, field by field from the highest, each with its value. `fields` are those of `id` in
-/// `layout`.
+/// Draws the ID's bits, field by field from the highest, each with its value. `fields` are those of `id` in `layout`.
 ///
 /// ```
 /// use pg_snowflake_ids::{explain::explain, presets::INSTAGRAM};

@@ -104,8 +104,7 @@ pub fn instead_of_counter(last_value: i64, layout: &Layout, now_us: i64) -> Opti
     counter().or_else(old_id).or_else(id).or_else(|| unix_time(last_value, now_us))
 }
 
-/// Whether a sequence that is defined to start at `start`, and about which no call says which layout it has, holds the counter of a
-/// preset.
+/// Whether a sequence that is defined to start at `start`, and about which no call says which layout it has, holds the counter of a preset.
 ///
 /// `marked` is a counter that the sequence is known to have held, of any layout. A sequence that continues from it holds a counter.
 /// One that was set to something else does not.

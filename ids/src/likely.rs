@@ -95,8 +95,7 @@ fn doubt(id: i64, layout: &Layout, now_us: i64) -> Option<Doubt> {
     }
 }
 
-/// The ID as every preset reads it, the most likely first: those in which it is possible, from the nearest to now, and then
-/// the others.
+/// The ID as every preset reads it, the most likely first: those in which it is possible, from the nearest to now, and then the others.
 ///
 /// ```
 /// use pg_snowflake_ids::likely::{Doubt, readings};

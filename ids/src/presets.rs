@@ -2,8 +2,7 @@
 
 use crate::layout::{Layout, ShardPlace, Unit};
 
-/// The layout that Instagram published: milliseconds since 2011-08-24 21:07:01.721 UTC, 8192
-/// shards, 1024 IDs per millisecond and shard.
+/// The layout that Instagram published: milliseconds since 2011-08-24 21:07:01.721 UTC, 8192 shards, 1024 IDs per millisecond and shard.
 pub const INSTAGRAM: Layout = high_shard(41, 13, 10, 1_314_220_021_721);
 
 /// The layout of Twitter's snowflakes. Those of Discord, pgEdge and PgDog have the shard in the same place.

@@ -117,8 +117,7 @@ pub struct ShardCheck {
     pub name: String,
     /// The shard that it accepts.
     pub shard: u32,
-    /// The highest value of another shard, if there is one. The constraint accepts it and all values up to the
-    /// end of its tick.
+    /// The highest value of another shard, if there is one. The constraint accepts it and all values up to the end of its tick.
     pub highest_of_other_shards: Option<i64>,
 }
 
@@ -131,8 +130,7 @@ pub struct TooHigh {
 
 /// The first tick whose IDs are above every value; an error if it is after `last_tick`.
 ///
-/// New IDs start in a tick without existing values: within one tick, an ID of a lower shard is below one of a
-/// higher shard.
+/// New IDs start in a tick without existing values: within one tick, an ID of a lower shard is below one of a higher shard.
 pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Result<i64, TooHigh> {
     let Some(highest) = highest else { return Ok(0) };
     let tick = tick_after(highest, layout);
@@ -186,10 +184,9 @@ fn tick_after(value: i64, layout: Layout) -> i64 {
 ///
 /// The START value of the sequence is the boundary between older values and new IDs: it is in a dump, and neither IDs nor RESTART change it.
 ///
-/// The sequence starts at the first of `ticks`, so that new IDs are above existing ones by the counter, and not
-/// only while the clock does not step back. A sequence that is already within `ticks` is not restarted. It may
-/// have been generating IDs, whatever the default says: a function or a program may have called it, and IDs
-/// that are in no row may be stored elsewhere.
+/// The sequence starts at the first of `ticks`, so that new IDs are above existing ones by the counter, and not only while the clock does
+/// not step back. A sequence that is already within `ticks` is not restarted. It may have been generating IDs, whatever the default says: a
+/// function or a program may have called it, and IDs that are in no row may be stored elsewhere.
 pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) -> Vec<String> {
     let Facts { table, column, sequence, .. } = facts;
     let alter = format!("ALTER TABLE {table} ALTER COLUMN {column}");

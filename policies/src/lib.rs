@@ -1,5 +1,4 @@
-//! What pg_snowflake decides, without a server and without unsafe code: arithmetic and policy, as functions of what the caller has
-//! read.
+//! What pg_snowflake decides, without a server and without unsafe code: arithmetic and policy, as functions of what the caller has read.
 //!
 //! | module | what it decides |
 //! | --- | --- |

@@ -1,5 +1,4 @@
-//! The columns that must hold a column's IDs: the column itself, and the columns that reference it directly or
-//! indirectly.
+//! The columns that must hold a column's IDs: the column itself, and the columns that reference it directly or indirectly.
 
 use crate::postgres::query::{Row, execute, rows, text};
 use crate::postgres::relation::{lock_function, lock_tree};
@@ -293,8 +292,7 @@ fn foreign_tables(id_column: &IdColumn) -> Vec<String> {
 pub enum CheckedTables {
     /// The table and the tables that inherit from it.
     Tree,
-    /// Also those at the other end of a foreign key: when a column's type changes, its foreign keys are checked
-    /// again.
+    /// Also those at the other end of a foreign key: when a column's type changes, its foreign keys are checked again.
     ForeignKeys,
 }
 

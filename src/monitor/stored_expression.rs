@@ -172,11 +172,10 @@ impl StoredExpression {
 
 /// Runs a function that reads a tree, and catches the error that the tree is too deep for the stack.
 ///
-/// Core cannot be asked beforehand: how deep a tree may be depends on the frames of its own functions. Catching
-/// an ERROR without rolling back a subtransaction is sound for what is run here: it computes in memory that is
-/// freed with the query, and takes no lock, pin or reference that a rollback would have to release. The
-/// position in the text that stringToNode() keeps in a global is set again by its next call. Only
-/// check_stack_depth() raises this SQLSTATE there. All other errors propagate, including a cancellation.
+/// Core cannot be asked beforehand: how deep a tree may be depends on the frames of its own functions. Catching an ERROR without rolling
+/// back a subtransaction is sound for what is run here: it computes in memory that is freed with the query, and takes no lock, pin or
+/// reference that a rollback would have to release. The position in the text that stringToNode() keeps in a global is set again by its next
+/// call. Only check_stack_depth() raises this SQLSTATE there. All other errors propagate, including a cancellation.
 fn catch_too_deep<T>(read: impl FnOnce() -> T) -> Result<T, Unreadable> {
     PgTryBuilder::new(AssertUnwindSafe(|| Ok(read())))
         .catch_when(PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX, |_| Err(Unreadable::TooDeep))
@@ -247,8 +246,7 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
     }
 }
 
-/// The arguments in the order of the declaration, including named and default ones, as the planner expands
-/// them.
+/// The arguments in the order of the declaration, including named and default ones, as the planner expands them.
 unsafe fn arguments(function: *mut pg_sys::FuncExpr) -> Vec<*mut pg_sys::Node> {
     // SAFETY: the function exists, as the expression depends on it; a List has `length` elements.
     unsafe {
@@ -340,8 +338,7 @@ unsafe fn integer_constant(node: *mut pg_sys::Node) -> Option<i32> {
     unsafe { integer(node).and_then(|value| i32::try_from(value).ok()) }
 }
 
-/// Core's casts between the integer types: `3::smallint` is stored as a function call. A cast that overflows
-/// raises an error.
+/// Core's casts between the integer types: `3::smallint` is stored as a function call. A cast that overflows raises an error.
 const INTEGER_CASTS: [u32; 6] =
     [pg_sys::F_INT2_INT4, pg_sys::F_INT2_INT8, pg_sys::F_INT4_INT2, pg_sys::F_INT4_INT8, pg_sys::F_INT8_INT2, pg_sys::F_INT8_INT4];
 
@@ -417,8 +414,7 @@ const C_LANGUAGE: u32 = 13;
 
 /// Whether this is a function of this extension with this name, in any schema.
 ///
-/// The extension's owner may add functions to the extension with any arguments. None of them is in C, which
-/// takes a superuser.
+/// The extension's owner may add functions to the extension with any arguments. None of them is in C, which takes a superuser.
 unsafe fn is_extension_function(function: pg_sys::Oid, name: &CStr, extension: pg_sys::Oid) -> bool {
     // SAFETY: both take any OID, and the name is null or a C string.
     unsafe {

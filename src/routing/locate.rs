@@ -16,8 +16,7 @@ use std::ffi::{CStr, CString, c_void};
 /// `snowflake_locate(table_name regclass, id bigint, layout)
 /// → (shard_id int, partition regclass, server name, host text, port int, dbname text)`
 ///
-/// The shard is read from its bits whatever the other bits are, as the operator classes do, so that every row
-/// of a table can be located.
+/// The shard is read from its bits whatever the other bits are, as the operator classes do, so that every row of a table can be located.
 #[pg_extern(sql = false)]
 fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: SqlLayout) -> NullableResultRow<6> {
     let SqlLayout(layout) = layout;
@@ -29,12 +28,10 @@ fn snowflake_locate(table_name: pg_sys::Oid, id: i64, layout: SqlLayout) -> Null
 /// The result's columns after the shard: a partition and its server, null if there is none.
 type Location = [Nullable; 5];
 
-/// The location of `id` in a table: the partition, the table itself if it is not partitioned, or nulls if it
-/// has no partition for the ID.
+/// The location of `id` in a table: the partition, the table itself if it is not partitioned, or nulls if it has no partition for the ID.
 ///
-/// A loop and not a recursion, because users can nest partitions to any depth. Each table stays locked until
-/// its partition is locked, so that the partition cannot be dropped in between, and no longer, so that
-/// thousands of levels do not fill the lock table.
+/// A loop and not a recursion, because users can nest partitions to any depth. Each table stays locked until its partition is locked, so
+/// that the partition cannot be dropped in between, and no longer, so that thousands of levels do not fill the lock table.
 fn location_of(mut relid: pg_sys::Oid, id: i64, layout: &Layout) -> Location {
     if let Some(table) = Table::read(relid) {
         return location_of_distributed(relid, &table, id);
@@ -78,8 +75,7 @@ fn location_of_distributed(relid: pg_sys::Oid, table: &Table, id: i64) -> Locati
     }
 }
 
-/// The location of all rows of a table that is not partitioned; `None` if it is partitioned. The parent, if
-/// there is one, is locked.
+/// The location of all rows of a table that is not partitioned; `None` if it is partitioned. The parent, if there is one, is locked.
 fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
     // SAFETY: takes any OID.
     match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {

@@ -1,15 +1,13 @@
 //! The hash support functions of the operator classes that partition a table by the shard in its IDs.
 //!
-//! `PARTITION BY HASH (id snowflake_shard_ops)` puts a row into the partition whose remainder is its shard
-//! modulo the partition's modulus. Core computes `hash_combine64(0, f(id, seed)) % modulus` with support
-//! function 2 as `f` (`compute_partition_hash_value`, partitioning/partbounds.c). For a single key,
-//! `hash_combine64` adds a constant, which `f` subtracts beforehand.
+//! `PARTITION BY HASH (id snowflake_shard_ops)` puts a row into the partition whose remainder is its shard modulo the partition's modulus.
+//! Core computes `hash_combine64(0, f(id, seed)) % modulus` with support function 2 as `f` (`compute_partition_hash_value`,
+//! partitioning/partbounds.c). For a single key, `hash_combine64` adds a constant, which `f` subtracts beforehand.
 //!
-//! Support function 1 of every class is core's own integer hash. The `=` of two bigints is a member of several
-//! operator families, and core uses the first one that it finds for a hash join, a hash aggregate or a Memoize
-//! node (`get_op_hash_functions`, utils/cache/lsyscache.c). Core's own comes first, since it has the lowest
-//! OID. If one of ours did, a hash of 12 bits would ruin every such plan of the database; core's hash changes
-//! none. A hash index of such a class uses it too.
+//! Support function 1 of every class is core's own integer hash. The `=` of two bigints is a member of several operator families, and core
+//! uses the first one that it finds for a hash join, a hash aggregate or a Memoize node (`get_op_hash_functions`, utils/cache/lsyscache.c).
+//! Core's own comes first, since it has the lowest OID. If one of ours did, a hash of 12 bits would ruin every such plan of the database;
+//! core's hash changes none. A hash index of such a class uses it too.
 //!
 //! Only partitioning calls support function 2 with the seed of partitioning. With any other seed it is core's
 //! too, as the contract of the access method requires: with seed 0, its low half is support function 1.
@@ -20,8 +18,7 @@ use pg_snowflake_ids::{
 };
 use pgrx::prelude::*;
 
-/// `HASH_PARTITION_SEED` (catalog/partition.h). This constant and the next must never change: `pg_upgrade` leaves
-/// rows where they are.
+/// `HASH_PARTITION_SEED` (catalog/partition.h). This constant and the next must never change: `pg_upgrade` leaves rows where they are.
 const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
 
 /// What `hash_combine64` (common/hashfn.h) adds to the hash of a single key.

@@ -118,8 +118,7 @@ impl PartitionKey<'_> {
         unsafe { OperatorClass::of(&*self.data.partsupfunc) }
     }
 
-    /// The partition for a row with this ID: `get_partition_for_tuple` (executor/execPartition.c) for a key
-    /// that is one bigint.
+    /// The partition for a row with this ID: `get_partition_for_tuple` (executor/execPartition.c) for a key that is one bigint.
     pub fn partition_of(&self, id: i64) -> Option<pg_sys::Oid> {
         // SAFETY: the relation is open and partitioned; what the descriptor points to lives as long as it is open.
         unsafe {
@@ -153,8 +152,7 @@ impl PartitionKey<'_> {
                     let offset = pg_sys::partition_list_bsearch(partsupfunc, partcollation, bounds, values[0], &raw mut equal);
                     if offset >= 0 && equal { index_at(offset) } else { -1 }
                 }
-                // The bound at the offset is the last that is not above the ID. The next bound is the upper
-                // bound of the partition.
+                // The bound at the offset is the last that is not above the ID. The next bound is the upper bound of the partition.
                 _ => index_at(
                     1 + pg_sys::partition_range_datum_bsearch(partsupfunc, partcollation, bounds, 1, values.as_mut_ptr(), &raw mut equal),
                 ),

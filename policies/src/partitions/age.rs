@@ -27,8 +27,7 @@ pub enum Doubt {
 
 /// Why a partition's own name and bounds do not prove it.
 ///
-/// Two layouts read one bound as two times, and both can be whole days. The name says which time was meant when the partition
-/// was created.
+/// Two layouts read one bound as two times, and both can be whole days. The name says which time was meant when the partition was created.
 pub fn own_doubt(layout: &Layout, name: &str, bounds: Bounds) -> Option<Doubt> {
     let Some(start_us) = bounds.from.whole_hour(layout) else { return Some(Doubt::Start) };
     if bounds.to.whole_hour(layout).is_none() {

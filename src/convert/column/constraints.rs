@@ -1,5 +1,4 @@
-//! The constraints on a column: its type and the CHECKs, which new IDs must satisfy, and the CHECK that rejects
-//! other shards.
+//! The constraints on a column: its type and the CHECKs, which new IDs must satisfy, and the CHECK that rejects other shards.
 
 use super::{Attribute, Column};
 use crate::convert::references::{TREE, TREE_COLUMN};
@@ -46,9 +45,8 @@ impl Column {
         }
     }
 
-    /// The enforced CHECKs on the column alone, of its table and of its children. A CHECK that a
-    /// child only inherits is left out, because it may come from a table outside the tree, whose owner wrote
-    /// it.
+    /// The enforced CHECKs on the column alone, of its table and of its children. A CHECK that a child only inherits is left out, because
+    /// it may come from a table outside the tree, whose owner wrote it.
     pub fn checks(&self) -> Vec<Check> {
         let sql = format!(
             "{TREE}{TREE_COLUMN}

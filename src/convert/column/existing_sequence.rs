@@ -35,8 +35,7 @@ pub struct ExistingSequence {
 }
 
 impl ExistingSequence {
-    /// The identity's sequence; else the one that the default names, if it names only one; else the one that
-    /// the column owns.
+    /// The identity's sequence; else the one that the default names, if it names only one; else the one that the column owns.
     pub fn of(column: &Column) -> Option<Self> {
         let sql = "
             WITH named AS (

@@ -39,8 +39,7 @@ impl Column {
         }
     }
 
-    /// The tables whose identity must be dropped. From 17 on, a partition's identity is dropped with its
-    /// parent's.
+    /// The tables whose identity must be dropped. From 17 on, a partition's identity is dropped with its parent's.
     fn identities(&self) -> Vec<String> {
         let sql = format!(
             "{TREE}{TREE_COLUMN}
@@ -54,8 +53,7 @@ impl Column {
         rows(&sql, &self.id_column.arguments(), |row| row.get(1))
     }
 
-    /// The column's current sequence, locked. Read again after locking, because others may have renamed or
-    /// replaced it before.
+    /// The column's current sequence, locked. Read again after locking, because others may have renamed or replaced it before.
     fn locked_sequence(&self) -> Option<ExistingSequence> {
         let mut existing = ExistingSequence::of(self)?;
         loop {
