@@ -85,7 +85,13 @@ pub(super) fn part(text: impl Into<String>) -> Option<String> {
 
 /// A table: `name(arguments) "SQLSTATE" "message" detail "…" hint "…";`. A detail or hint that is empty is left out.
 macro_rules! messages {
-    (@function $name:ident ($($argument:ident),*) $state:literal $message:literal ($($detail:literal)?) ($($hint:literal)?)) => {
+    (@function $name:ident ($($argument:ident),*) $sentence:literal) => {
+        #[doc = $sentence]
+        pub fn $name($($argument: impl std::fmt::Display),*) -> String {
+            format!($sentence)
+        }
+    };
+    (@function $name:ident ($($argument:ident),*) $state:literal $message:literal $(detail $detail:literal)? $(hint $hint:literal)?) => {
         #[doc = $message]
         pub fn $name($($argument: impl std::fmt::Display),*) -> $crate::messages::table::Report {
             $crate::messages::table::Report {
@@ -96,43 +102,23 @@ macro_rules! messages {
             }
         }
     };
-    (
-        $(runbooks { $($a:ident ($($a_arg:ident),*) $a_state:literal $a_message:literal $(detail $a_detail:literal)? $(hint $a_hint:literal)?;)* })?
-        $(others { $($b:ident ($($b_arg:ident),*) $b_state:literal $b_message:literal $(detail $b_detail:literal)? $(hint $b_hint:literal)?;)* })?
-        $(sentences { $($c:ident ($($c_arg:ident),*) $sentence:literal;)* })?
-    ) => {
-        $($(messages!(@function $a ($($a_arg),*) $a_state $a_message ($($a_detail)?) ($($a_hint)?));)*)?
-        $($(messages!(@function $b ($($b_arg),*) $b_state $b_message ($($b_detail)?) ($($b_hint)?));)*)?
-        $($(
-            #[doc = $sentence]
-            pub fn $c($($c_arg: impl std::fmt::Display),*) -> String {
-                format!($sentence)
-            }
-        )*)?
+    (@line sentences $sentence:literal) => { messages!(@line others "" "" detail $sentence) };
+    (@line $group:ident $state:literal $message:literal $(detail $detail:literal)? $(hint $hint:literal)?) => {
+        $crate::messages::table::Message {
+            sqlstate: $state,
+            message: $message,
+            detail: concat!($($detail)?),
+            hint: concat!($($hint)?),
+            has_runbook: messages!(@has_runbook $group),
+        }
+    };
+    (@has_runbook runbooks) => { true };
+    (@has_runbook others) => { false };
+    ($($group:ident { $($name:ident $arguments:tt $($text:literal)+ $(detail $detail:literal)? $(hint $hint:literal)?;)* })*) => {
+        $($(messages!(@function $name $arguments $($text)+ $(detail $detail)? $(hint $hint)?);)*)*
         /// The lines of the table.
-        pub const ALL: &[$crate::messages::table::Message] = &[
-            $($($crate::messages::table::Message {
-                sqlstate: $a_state,
-                message: $a_message,
-                detail: concat!($($a_detail)?),
-                hint: concat!($($a_hint)?),
-                has_runbook: true,
-            },)*)?
-            $($($crate::messages::table::Message {
-                sqlstate: $b_state,
-                message: $b_message,
-                detail: concat!($($b_detail)?),
-                hint: concat!($($b_hint)?),
-                has_runbook: false,
-            },)*)?
-            $($($crate::messages::table::Message {
-                sqlstate: "",
-                message: "",
-                detail: $sentence,
-                hint: "",
-                has_runbook: false,
-            },)*)?
-        ];
+        pub const ALL: &[$crate::messages::table::Message] =
+            &[$($(messages!(@line $group $($text)+ $(detail $detail)? $(hint $hint)?)),*),*];
     };
 }
 pub(super) use messages;
