@@ -112,7 +112,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     if let Some(id) = of_own_shard {
         messages::shard_of_other_generator(column.name(), shard, id).log(PgLogLevel::WARNING);
     }
-    rows("SELECT $1::regclass::oid", &[text(facts.sequence.name())], |row| row.get(1))[0]
+    rows("SELECT $1::regclass::oid", &[text(&facts.sequence.name)], |row| row.get(1))[0]
 }
 
 #[track_caller]
@@ -165,16 +165,12 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
     let ahead = |lead_us: i64| layout.max_tick().min(now_tick + layout.ticks_in(lead_us));
     // The clock reaches the next tick by itself, however long a tick is.
     let last_tick = ahead(settings::policy().max_lead_us.max(layout.tick_us()));
-    let first_tick = plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|too_high| {
+    let first_tick = plan::first_tick(facts.highest, layout, last_tick).unwrap_or_else(|highest| {
         let next = layout.id(layout.at_tick(0, now_tick), shard);
         let second = column.highest_values(2, i64::MAX).get(1).copied();
-        let highest = too_high.highest;
         let name = column.name();
         match plan::first_tick(second, layout, last_tick) {
-            Ok(_) => {
-                let rows = column.rows_of(highest);
-                messages::value_too_high(name, highest, layout, next, rows)
-            }
+            Ok(_) => messages::value_too_high(name, highest, layout, next, column.rows_of(highest)),
             Err(_) => messages::values_too_high(name, highest, layout, next),
         }
         .raise()

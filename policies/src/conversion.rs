@@ -65,27 +65,24 @@ pub struct NarrowTable {
 
 /// A column's sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sequence {
-    /// The column's current sequence.
-    Kept {
-        /// Its name.
-        name: String,
-        /// Privileges to add to the existing ones.
-        grants: Vec<Grant>,
-    },
-    /// A sequence to create.
-    New {
-        /// Its name.
-        name: String,
-        /// Its CACHE.
-        cache: i64,
-        /// Whether it belongs to an unlogged table.
-        is_unlogged: bool,
-        /// The comment on the sequence that it replaces.
-        comment: Option<String>,
-        /// The privileges to grant.
-        grants: Vec<Grant>,
-    },
+pub struct Sequence {
+    /// Its name.
+    pub name: String,
+    /// The privileges to grant, which are added to those of an existing one.
+    pub grants: Vec<Grant>,
+    /// How it is created; `None` for the column's current sequence.
+    pub new: Option<NewSequence>,
+}
+
+/// A sequence to create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSequence {
+    /// Its CACHE.
+    pub cache: i64,
+    /// Whether it belongs to an unlogged table.
+    pub is_unlogged: bool,
+    /// The comment on the sequence that it replaces.
+    pub comment: Option<String>,
 }
 
 /// A privilege on a sequence, and the role that has it.
@@ -121,20 +118,13 @@ pub struct ShardCheck {
     pub highest_of_other_shards: Option<i64>,
 }
 
-/// A value is above the next IDs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooHigh {
-    /// The highest value.
-    pub highest: i64,
-}
-
-/// The first tick whose IDs are above every value; an error if it is after `last_tick`.
+/// The first tick whose IDs are above every value; the highest value as an error, if that tick is after `last_tick`.
 ///
 /// New IDs start in a tick without existing values: within one tick, an ID of a lower shard is below one of a higher shard.
-pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Result<i64, TooHigh> {
+pub fn first_tick(highest: Option<i64>, layout: Layout, last_tick: i64) -> Result<i64, i64> {
     let Some(highest) = highest else { return Ok(0) };
     let tick = tick_after(highest, layout);
-    if tick > last_tick { Err(TooHigh { highest }) } else { Ok(tick) }
+    if tick > last_tick { Err(highest) } else { Ok(tick) }
 }
 
 /// How long before the conversion the IDs begin that the sequence can generate. Rows that another generator inserts later have lower IDs,
@@ -212,7 +202,7 @@ pub fn statements(facts: &Facts, target: &Target, ticks: RangeInclusive<i64>) ->
     // pg_get_serial_sequence() could return any of them.
     let release = |other| format!("ALTER SEQUENCE {other} OWNED BY NONE");
     statements.extend(facts.other_sequences.iter().map(release));
-    statements.push(format!("ALTER SEQUENCE {} OWNED BY {table}.{column}", sequence.name()));
+    statements.push(format!("ALTER SEQUENCE {} OWNED BY {table}.{column}", sequence.name));
     statements.push(format!("{alter} SET DEFAULT {}", default_expression(facts, target)));
     if let Some(shard_check) = &target.shard_check {
         let condition = shard_check.condition(facts, target.layout);
@@ -231,16 +221,10 @@ impl NarrowTable {
 }
 
 impl Sequence {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        match self {
-            Sequence::Kept { name, .. } | Sequence::New { name, .. } => name,
-        }
-    }
-
     fn statements(&self, start: i64, resume_at: Option<i64>, first: i64) -> Vec<String> {
-        let mut statements = match self {
-            Sequence::Kept { name, .. } => {
+        let Sequence { name, grants, new } = self;
+        let mut statements = match new {
+            None => {
                 let alter =
                     format!("ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 MINVALUE 1 NO MAXVALUE NO CYCLE START WITH {start}");
                 vec![match resume_at {
@@ -248,7 +232,7 @@ impl Sequence {
                     None => format!("{alter} RESTART WITH {first}"),
                 }]
             }
-            Sequence::New { name, cache, is_unlogged, comment, .. } => {
+            Some(NewSequence { cache, is_unlogged, comment }) => {
                 let unlogged = if *is_unlogged { "UNLOGGED " } else { "" };
                 let mut statements = vec![format!("CREATE {unlogged}SEQUENCE {name} START WITH {start} CACHE {cache}")];
                 let describe = |comment: &String| format!("COMMENT ON SEQUENCE {name} IS {}", quote_literal(comment));
@@ -260,7 +244,6 @@ impl Sequence {
                 statements
             }
         };
-        let (Sequence::Kept { name, grants } | Sequence::New { name, grants, .. }) = self;
         statements.extend(grants.iter().map(|Grant { privilege, role, is_grantable }| {
             let option = if *is_grantable { " WITH GRANT OPTION" } else { "" };
             format!("GRANT {privilege} ON SEQUENCE {name} TO {role}{option}")
@@ -274,9 +257,7 @@ impl ShardCheck {
         let Facts { schema, column, .. } = facts;
         let shard = shard_expression(schema, column, layout);
         let is_of_shard = format!("{shard} OPERATOR(pg_catalog.=) {}", self.shard);
-        let Some(highest_of_other_shards) = self.highest_of_other_shards else {
-            return is_of_shard;
-        };
+        let Some(highest_of_other_shards) = self.highest_of_other_shards else { return is_of_shard };
         let first = layout.shift_tick(tick_after(highest_of_other_shards, layout));
         format!("{column}::pg_catalog.int8 OPERATOR(pg_catalog.<) {first}::pg_catalog.int8 OR {is_of_shard}")
     }
@@ -288,13 +269,11 @@ impl ShardCheck {
 /// that fits the call better could be called instead.
 fn default_expression(facts: &Facts, target: &Target) -> String {
     let Facts { schema, sequence, .. } = facts;
-    let sequence = format!("{}::pg_catalog.regclass", quote_literal(sequence.name()));
+    let sequence = format!("{}::pg_catalog.regclass", quote_literal(&sequence.name));
     let Target { shard, layout, .. } = target;
     let shard = match shard {
         Some(shard) => shard.to_string(),
-        None if *layout == DEFAULT => {
-            return format!("{schema}.snowflake_nextval({sequence})");
-        }
+        None if *layout == DEFAULT => return format!("{schema}.snowflake_nextval({sequence})"),
         None => format!("{schema}.snowflake_current_shard()"),
     };
     let layout = layout_argument(schema, *layout);

@@ -2,14 +2,13 @@
 
 use super::Column;
 use super::existing_sequence::{ExistingSequence, ROLE, grant};
-use crate::convert::references::{CheckedTables, check_owners};
-use crate::convert::references::{Extension, TREE, TREE_COLUMN};
+use crate::convert::references::{CheckedTables, Extension, TREE, TREE_COLUMN, check_owners};
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::{rows, text};
 use crate::postgres::relation::lock;
 use crate::postgres::report::Raise;
 use crate::sequence::start_of;
-use pg_snowflake_policies::conversion::{Facts, Grant, Sequence};
+use pg_snowflake_policies::conversion::{Facts, Grant, NewSequence, Sequence};
 use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -84,14 +83,14 @@ impl Column {
             grants.extend(existing.grants(self.table.owner));
             self.new_sequence(existing.name, existing.cache, existing.comment, grants)
         } else {
-            Sequence::Kept { name: existing.name, grants }
+            Sequence { name: existing.name, grants, new: None }
         };
         (sequence, next)
     }
 
     fn new_sequence(&self, name: String, cache: i64, comment: Option<String>, grants: Vec<Grant>) -> Sequence {
         check_schema_privilege(self.table.schema, "CREATE");
-        Sequence::New { name, cache, is_unlogged: self.table.is_unlogged, comment, grants }
+        Sequence { name, grants, new: Some(NewSequence { cache, is_unlogged: self.table.is_unlogged, comment }) }
     }
 
     /// The column's other sequences: those of a serial whose default was changed to another sequence.
