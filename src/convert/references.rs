@@ -59,34 +59,6 @@ impl IdColumn {
     }
 }
 
-/// Whether a column's type holds IDs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TypeFit {
-    /// It holds IDs.
-    HoldsIds,
-    /// It does not, and is changed to bigint.
-    Narrow,
-    /// It does not, and is not changed.
-    NarrowDomain,
-    /// It is not an integer type.
-    NotInteger,
-}
-
-impl TypeFit {
-    /// Classifies the type.
-    fn of(type_oid: pg_sys::Oid, extension: &Extension) -> Self {
-        // SAFETY: the type is one of the catalog.
-        let base = unsafe { pg_sys::getBaseType(type_oid) };
-        match base {
-            pg_sys::INT8OID => TypeFit::HoldsIds,
-            base if base == extension.snowflake => TypeFit::HoldsIds,
-            pg_sys::INT2OID | pg_sys::INT4OID if base == type_oid => TypeFit::Narrow,
-            pg_sys::INT2OID | pg_sys::INT4OID => TypeFit::NarrowDomain,
-            _ => TypeFit::NotInteger,
-        }
-    }
-}
-
 /// The column and the columns that reference it, each after a column that it references.
 fn id_columns(converted: &IdColumn) -> Vec<IdColumn> {
     let mut found = vec![converted.clone()];
@@ -168,18 +140,17 @@ impl NarrowColumns {
         for id_column in id_columns(converted) {
             let Some(description) = ColumnDescription::of(&id_column) else { continue };
             let is_converted = id_column == *converted;
-            match TypeFit::of(description.type_oid, extension) {
-                TypeFit::HoldsIds => continue,
-                // A numeric column, for example, can reference a bigint as it is.
-                TypeFit::NotInteger if !is_converted => continue,
-                TypeFit::NarrowDomain | TypeFit::NotInteger => {
-                    let why = match is_converted {
-                        true => String::new(),
-                        false => messages::references(converted_name),
-                    };
-                    messages::unsuitable_type(&description.type_name, description.name(), why).raise()
-                }
-                TypeFit::Narrow => {}
+            // SAFETY: the type is one of the catalog.
+            let base = unsafe { pg_sys::getBaseType(description.type_oid) };
+            let is_narrow = matches!(base, pg_sys::INT2OID | pg_sys::INT4OID);
+            // A numeric column, for example, can reference a bigint as it is.
+            if base == pg_sys::INT8OID || base == extension.snowflake || !is_narrow && !is_converted {
+                continue;
+            }
+            // A domain is not changed.
+            if !is_narrow || base != description.type_oid {
+                let why = if is_converted { String::new() } else { messages::references(converted_name) };
+                messages::unsuitable_type(&description.type_name, description.name(), why).raise();
             }
             if !description.is_owned {
                 let why = messages::must_become_bigint(&description.column, converted_name);
@@ -306,16 +277,15 @@ pub fn check_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oid, tabl
             SELECT relid FROM tree
             UNION
             SELECT k.confrelid
-            FROM tree_column AS a JOIN pg_constraint AS k ON k.contype = 'f' AND k.conrelid = a.attrelid
-                AND a.attnum = ANY (k.conkey)
+            FROM tree_column AS a
+            JOIN pg_constraint AS k ON k.contype = 'f' AND k.conrelid = a.attrelid AND a.attnum = ANY (k.conkey)
             WHERE $4
             UNION
             SELECT k.conrelid
-            FROM tree_column AS a JOIN pg_constraint AS k ON k.contype = 'f' AND k.confrelid = a.attrelid
-                AND a.attnum = ANY (k.confkey)
+            FROM tree_column AS a
+            JOIN pg_constraint AS k ON k.contype = 'f' AND k.confrelid = a.attrelid AND a.attnum = ANY (k.confkey)
             WHERE $4)
-        SELECT format('%I.%I', n.nspname, c.relname), quote_ident(pg_get_userbyid(c.relowner)),
-            quote_ident(pg_get_userbyid($3))
+        SELECT format('%I.%I', n.nspname, c.relname), quote_ident(pg_get_userbyid(c.relowner)), quote_ident(pg_get_userbyid($3))
         FROM checked
         JOIN pg_class AS c ON c.oid = checked.relid
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -337,19 +307,16 @@ fn dependent_objects(id_column: &IdColumn) -> Vec<String> {
         "{TREE}{TREE_COLUMN}
         SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
         FROM tree_column AS a
-        JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
-            AND d.refobjsubid = a.attnum
+        JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum
         LEFT JOIN pg_trigger AS t ON d.classid = 'pg_trigger'::regclass AND t.oid = d.objid
         LEFT JOIN pg_attrdef AS f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
-        WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_proc'::regclass,
-                'pg_publication_rel'::regclass)
+        WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_proc'::regclass, 'pg_publication_rel'::regclass)
             OR NOT t.tgisinternal
             OR f.adnum <> a.attnum
         UNION
         SELECT format('partition key of table %s', p.partrelid::regclass)
         FROM tree_column AS a
-        JOIN pg_partitioned_table AS p ON p.partrelid = a.attrelid
-            AND a.attnum = ANY (p.partattrs::int2[])
+        JOIN pg_partitioned_table AS p ON p.partrelid = a.attrelid AND a.attnum = ANY (p.partattrs::int2[])
         ORDER BY 1"
     );
     rows(&sql, &id_column.arguments(), |row| row.get(1))
