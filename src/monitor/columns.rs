@@ -1,7 +1,7 @@
 //! The view `snowflake_columns`: the columns whose defaults generate IDs.
 
 use super::status::{Status, status, summary};
-use super::stored_expression::{GeneratorCall, MAX_TEXT, SequenceArgument, ShardArgument, StoredExpression, Unreadable};
+use super::stored_expression::{GeneratorCall, SequenceArgument, ShardArgument, StoredExpression, Unreadable};
 use crate::denied::Denied;
 use crate::error::Error;
 use crate::fence;
@@ -36,13 +36,7 @@ fn snowflake_generator_calls(expression: StoredExpression) -> SetOfIterator<'sta
 }
 
 /// The row of a default that cannot be read. Only its dependency on a generator is known.
-fn unreadable_row(unreadable: Unreadable) -> NullableResultRow<11> {
-    let error = match unreadable {
-        Unreadable::TooDeep => "default is nested too deeply to read: Simplify it, or raise max_stack_depth.".to_owned(),
-        Unreadable::TooLong(length) => {
-            format!("default is too long to read: Its expression tree has {length} bytes; the limit is {MAX_TEXT}.")
-        }
-    };
+fn unreadable_row(Unreadable(error): Unreadable) -> NullableResultRow<11> {
     let mut row = [None; 11];
     row[10] = error.into_datum();
     NullableResultRow(row)
@@ -58,7 +52,7 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<11> {
     let sequence = sequence.oid();
     // A call also checks the shard first.
     let shard_error = layout
-        .and_then(|layout| shard_error(shard, layout, modulus_and_generators))
+        .and_then(|layout| check_shard(shard, layout, modulus_and_generators).err())
         .map(|error| summary(error, sequence.unwrap_or(pg_sys::InvalidOid)));
     NullableResultRow([
         Some(function.into()),
@@ -101,7 +95,8 @@ pub fn last_id_us(sequence: pg_sys::Oid, layout: Layout) -> Option<i64> {
 /// What a sequence holds; `None` if its lock is not available at once: one open transaction must not block the whole view.
 pub fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, NoCounter>> {
     // Check this without opening the relation: opening a view reads its query, which may be nested too deeply.
-    if is_non_sequence_relation(relid) {
+    // SAFETY: takes any OID.
+    if !matches!(unsafe { pg_sys::get_rel_relkind(relid) } as u8, 0 | pg_sys::RELKIND_SEQUENCE) {
         return Some(Err(NoCounter::NotASequence));
     }
     const MODE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
@@ -115,12 +110,6 @@ pub fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, NoCounter>> {
     Some(data)
 }
 
-/// Whether this is a relation other than a sequence.
-fn is_non_sequence_relation(relid: pg_sys::Oid) -> bool {
-    // SAFETY: takes any OID.
-    !matches!(unsafe { pg_sys::get_rel_relkind(relid) } as u8, 0 | pg_sys::RELKIND_SEQUENCE)
-}
-
 fn shard_id(shard: ShardArgument) -> Option<i32> {
     match shard {
         ShardArgument::Constant(shard) => Some(shard),
@@ -130,30 +119,23 @@ fn shard_id(shard: ShardArgument) -> Option<i32> {
 }
 
 /// The error that a call for that shard would raise on this server.
-fn shard_error(shard: ShardArgument, layout: Layout, modulus_and_generators: Option<[i32; 2]>) -> Option<Error> {
+fn check_shard(shard: ShardArgument, layout: Layout, modulus_and_generators: Option<[i32; 2]>) -> Result<(), Error> {
     let shard_id = match shard {
         ShardArgument::Constant(shard) => Some(shard),
         ShardArgument::CurrentShard => None,
-        ShardArgument::Unknown => {
-            return fence::check_any_shard().err().map(Error::from);
-        }
+        ShardArgument::Unknown => return Ok(fence::check_any_shard()?),
     };
-    let class = match class_of(shard_id, layout, modulus_and_generators) {
-        Ok(class) => class,
-        Err(error) => return Some(error),
-    };
+    let class = class_of(shard_id, layout, modulus_and_generators)?;
     // SAFETY: only reads the server's state. A standby has no lease, and needs none.
-    if unsafe { pg_sys::RecoveryInProgress() } {
-        return None;
+    if !unsafe { pg_sys::RecoveryInProgress() } {
+        ThisServer.ticks_of(class, &layout)?;
     }
-    ThisServer.ticks_of(class, &layout).err().map(Error::from)
+    Ok(())
 }
 
 /// The shards that the IDs can have, if this server may generate IDs for all of them.
 fn class_of(shard_id: Option<i32>, layout: Layout, modulus_and_generators: Option<[i32; 2]>) -> Result<Class, Error> {
-    let Some([modulus, generators]) = modulus_and_generators else {
-        return Ok(Class::one(shard::permitted(shard_id, layout)?));
-    };
+    let Some([modulus, generators]) = modulus_and_generators else { return Ok(Class::one(shard::permitted(shard_id, layout)?)) };
     let shard_id = shard_id.map_or_else(shard::of_this_database, Ok)?;
     let homed = Homed::in_partition(&layout, shard_id, modulus, generators);
     let class = homed.map_err(|invalid| Denied::NotHomed { invalid, layout })?.class;

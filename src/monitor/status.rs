@@ -85,27 +85,24 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
         last_id_at: headroom.and_then(|headroom| headroom.last_us).map(timestamptz),
         lead: headroom.map(|headroom| interval(headroom.lead_us)),
         ids_left: headroom.map(|headroom| headroom.ids_left.into()),
-        error: nextval_error(data, layout, now)
-            .map(|error| summary(error, relid))
-            .or_else(|| data.set_back.map(|set_back| set_back.report(relid).summary())),
+        error: match check_nextval(data, layout, now) {
+            Err(error) => Some(summary(error, relid)),
+            Ok(()) => data.set_back.map(|set_back| set_back.report(relid).summary()),
+        },
     }
 }
 
 /// The error that a call for an ID would raise. It is the same decision from the same numbers, but ignores what
 /// this session has fetched, and whether it may call.
-fn nextval_error(data: &SequenceData, layout: Layout, now: Now) -> Option<Error> {
-    if let Err(error) = fence::check_any_shard() {
-        return Some(error.into());
-    }
-    if let Err(error) = data.definition.check() {
-        return Some(error.into());
-    }
-    let max_value = data.definition.max_value;
+fn check_nextval(data: &SequenceData, layout: Layout, now: Now) -> Result<(), Error> {
+    fence::check_any_shard()?;
+    data.definition.check()?;
+    let Some(state) = data.next_state() else { return Ok(()) };
     let reading = Reading::new(Packed::new(layout), settings::policy(), now);
     let request = Request { reading: &reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL };
-    match counter::advance(data.next_state()?, max_value, 1, request) {
-        Decision::Refuse(refusal) => Some(NoCounter::Refused { refusal, layout, shard: 0, is_set_back: data.set_back.is_some() }.into()),
-        Decision::Issue(_) | Decision::Wait { .. } => None,
+    match counter::advance(state, data.definition.max_value, 1, request) {
+        Decision::Refuse(refusal) => Err(NoCounter::Refused { refusal, layout, shard: 0, is_set_back: data.set_back.is_some() }.into()),
+        Decision::Issue(_) | Decision::Wait { .. } => Ok(()),
     }
 }
 

@@ -14,6 +14,7 @@ use pgrx::pgrx_sql_entity_graph::metadata::{ArgumentError, ReturnsError, Returns
 use pgrx::{IntoDatum, PgTryBuilder};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::AssertUnwindSafe;
+use std::ptr;
 
 /// A generator call, with those of its arguments that are constants.
 #[derive(Clone, Debug)]
@@ -43,11 +44,10 @@ impl GeneratorCall {
 /// The sequence argument of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SequenceArgument {
-    /// A constant OID, even if it is not one of a sequence.
-    Constant(pg_sys::Oid),
-    /// A name that the call looks up, and that now finds this relation: `'ids'::text::regclass`.
-    Named(pg_sys::Oid),
-    /// Such a name that finds none.
+    /// A constant OID, even if it is not one of a sequence; or that of the relation that now has the name that the call looks up:
+    /// `'ids'::text::regclass`.
+    Relation(pg_sys::Oid),
+    /// Such a name that no relation has.
     NotFound(String),
     /// Known only by evaluating it.
     Unknown,
@@ -57,7 +57,7 @@ impl SequenceArgument {
     /// The OID, if there is one.
     pub fn oid(&self) -> Option<pg_sys::Oid> {
         match *self {
-            SequenceArgument::Constant(oid) | SequenceArgument::Named(oid) => Some(oid),
+            SequenceArgument::Relation(oid) => Some(oid),
             SequenceArgument::NotFound(_) | SequenceArgument::Unknown => None,
         }
     }
@@ -74,18 +74,13 @@ pub enum ShardArgument {
     Unknown,
 }
 
-/// Why a stored expression cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// It is nested too deeply for this session's `max_stack_depth`.
-    TooDeep,
-    /// Its text has this many bytes, more than [`MAX_TEXT`].
-    TooLong(usize),
-}
+/// Why the stored expression of a default cannot be read, for a row: it is longer than [`MAX_TEXT`], or nested too deeply for this
+/// session's `max_stack_depth`.
+pub struct Unreadable(pub String);
 
 /// The maximum size of an expression, in bytes of text. Users can write expressions of up to 1 GB; reading one
 /// takes memory and time in proportion, and cannot be cancelled. An array of a thousand calls has 0.45 MB.
-pub const MAX_TEXT: usize = 1 << 20;
+const MAX_TEXT: usize = 1 << 20;
 
 /// A stored expression, of SQL type `pg_node_tree`. Only the server can make a value of that type.
 pub struct StoredExpression(pg_sys::Datum);
@@ -142,8 +137,7 @@ impl StoredExpression {
         let Ok((root, _)) = self.tree() else { return false };
         // SAFETY: the server's own tree; nextval() has one argument, which is of type regclass.
         unsafe {
-            let call = as_node::<pg_sys::FuncExpr>(without_integer_casts(root).0, NodeTag::T_FuncExpr)
-                .filter(|&call| (*call).funcid.to_u32() == pg_sys::F_NEXTVAL);
+            let call = as_call(without_integer_casts(root).0).filter(|&call| (*call).funcid.to_u32() == pg_sys::F_NEXTVAL);
             call.is_some_and(|call| sequence_argument(first_argument(call)).oid() == Some(sequence))
         }
     }
@@ -153,7 +147,8 @@ impl StoredExpression {
         // SAFETY: a text that the server stores as a pg_node_tree. Reading its size does not read it from disk.
         let length = unsafe { pg_sys::toast_raw_datum_size(self.0) } - pg_sys::VARHDRSZ;
         if length > MAX_TEXT {
-            return Err(Unreadable::TooLong(length));
+            let error = format!("default is too long to read: Its expression tree has {length} bytes; the limit is {MAX_TEXT}.");
+            return Err(Unreadable(error));
         }
         // SAFETY: as above.
         let text = unsafe { pg_sys::text_to_cstring(self.0.cast_mut_ptr()) };
@@ -177,8 +172,9 @@ impl StoredExpression {
 /// reference that a rollback would have to release. The position in the text that stringToNode() keeps in a global is set again by its next
 /// call. Only check_stack_depth() raises this SQLSTATE there. All other errors propagate, including a cancellation.
 fn catch_too_deep<T>(read: impl FnOnce() -> T) -> Result<T, Unreadable> {
+    let error = "default is nested too deeply to read: Simplify it, or raise max_stack_depth.";
     PgTryBuilder::new(AssertUnwindSafe(|| Ok(read())))
-        .catch_when(PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX, |_| Err(Unreadable::TooDeep))
+        .catch_when(PgSqlErrorCode::ERRCODE_STATEMENT_TOO_COMPLEX, |_| Err(Unreadable(error.to_owned())))
         .execute()
 }
 
@@ -197,7 +193,7 @@ unsafe extern "C-unwind" fn collect_functions(node: *mut pg_sys::Node, functions
         if node.is_null() {
             return false;
         }
-        if let Some(function) = as_node(node, NodeTag::T_FuncExpr) {
+        if let Some(function) = as_call(node) {
             (*functions.cast::<Vec<*mut pg_sys::FuncExpr>>()).push(function);
         }
         expression_tree_walker(node, collect_functions, functions)
@@ -227,13 +223,10 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
             modulus_and_generators: None,
         };
         match *arguments(function).as_slice() {
-            [sequence] => Some(GeneratorCall {
-                function: funcid,
-                sequence: sequence_argument(sequence),
-                shard: ShardArgument::CurrentShard,
-                layout: Some(DEFAULT),
-                modulus_and_generators: None,
-            }),
+            [sequence] => {
+                let (shard, layout) = (ShardArgument::CurrentShard, Some(DEFAULT));
+                Some(GeneratorCall { shard, layout, ..call(sequence, ptr::null_mut(), ptr::null_mut()) })
+            }
             // Of four, the third is the ranges of a homed ID.
             [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => Some(call(sequence, shard_id, layout)),
             [sequence, shard_id, modulus, generators, layout] => {
@@ -270,9 +263,9 @@ unsafe fn sequence_argument(node: *mut pg_sys::Node) -> SequenceArgument {
     // SAFETY: the node is of a type that is binary-coercible to regclass; the cast has one argument, a text.
     unsafe {
         if let Some(datum) = constant(node) {
-            return SequenceArgument::Constant(pg_sys::Oid::from(datum.value() as u32));
+            return SequenceArgument::Relation(pg_sys::Oid::from(datum.value() as u32));
         }
-        let cast = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).filter(|&cast| (*cast).funcid.to_u32() == pg_sys::F_REGCLASS);
+        let cast = as_call(node).filter(|&cast| (*cast).funcid.to_u32() == pg_sys::F_REGCLASS);
         let name = cast.and_then(|cast| constant(first_argument(cast)));
         name.map_or(SequenceArgument::Unknown, |name| named(pg_sys::text_to_cstring(name.cast_mut_ptr())))
     }
@@ -286,7 +279,7 @@ unsafe fn named(name: *mut c_char) -> SequenceArgument {
     // SAFETY: as the caller promises; the list has pointers to parts of the string.
     unsafe {
         let not_found = SequenceArgument::NotFound(c_text(name));
-        let mut parts = std::ptr::null_mut();
+        let mut parts = ptr::null_mut();
         if !pg_sys::SplitIdentifierString(name, b'.' as c_char, &mut parts) || parts.is_null() {
             return not_found;
         }
@@ -305,7 +298,7 @@ unsafe fn named(name: *mut c_char) -> SequenceArgument {
                 pg_sys::get_relname_relid(relation, namespace)
             }
         };
-        if oid == pg_sys::InvalidOid { not_found } else { SequenceArgument::Named(oid) }
+        if oid == pg_sys::InvalidOid { not_found } else { SequenceArgument::Relation(oid) }
     }
 }
 
@@ -322,13 +315,13 @@ unsafe fn is_this_database(name: *const c_char) -> bool {
 unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> ShardArgument {
     // SAFETY: the node is an integer expression of a sound tree.
     unsafe {
-        let is_setting = as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).is_some_and(|function| {
-            (*function).args.is_null() && is_extension_function((*function).funcid, c"snowflake_current_shard", extension)
-        });
-        if is_setting {
-            return ShardArgument::CurrentShard;
+        let is_setting = |&call: &*mut pg_sys::FuncExpr| {
+            (*call).args.is_null() && is_extension_function((*call).funcid, c"snowflake_current_shard", extension)
+        };
+        match as_call(node).filter(is_setting) {
+            Some(_) => ShardArgument::CurrentShard,
+            None => integer_constant(node).map_or(ShardArgument::Unknown, ShardArgument::Constant),
         }
-        integer_constant(node).map_or(ShardArgument::Unknown, ShardArgument::Constant)
     }
 }
 
@@ -358,9 +351,7 @@ unsafe fn without_integer_casts(mut node: *mut pg_sys::Node) -> (*mut pg_sys::No
     // SAFETY: a cast has one argument.
     unsafe {
         let mut smallest = pg_sys::INT8OID;
-        while let Some(cast) =
-            as_node::<pg_sys::FuncExpr>(node, NodeTag::T_FuncExpr).filter(|&cast| INTEGER_CASTS.contains(&(*cast).funcid.to_u32()))
-        {
+        while let Some(cast) = as_call(node).filter(|&cast| INTEGER_CASTS.contains(&(*cast).funcid.to_u32())) {
             smallest = smaller_type(smallest, (*cast).funcresulttype);
             node = first_argument(cast);
         }
@@ -401,6 +392,12 @@ unsafe fn constant(mut node: *mut pg_sys::Node) -> Option<pg_sys::Datum> {
         let constant = as_node::<pg_sys::Const>(node, NodeTag::T_Const)?;
         (!(*constant).constisnull).then_some((*constant).constvalue)
     }
+}
+
+/// The node as a call of a function, if it is one.
+unsafe fn as_call(node: *mut pg_sys::Node) -> Option<*mut pg_sys::FuncExpr> {
+    // SAFETY: as for the caller.
+    unsafe { as_node(node, NodeTag::T_FuncExpr) }
 }
 
 /// The node as the struct with this tag, if it is one: `IsA()`.
