@@ -1,6 +1,5 @@
 //! Monitoring: a backend's clock, the state of a sequence, the columns whose defaults generate IDs, and leases.
 
-mod column_errors;
 mod columns;
 mod leases;
 mod status;

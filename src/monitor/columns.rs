@@ -1,4 +1,4 @@
-//! The view `snowflake_columns`: the columns whose defaults generate IDs.
+//! The view `snowflake_columns`: the columns whose defaults generate IDs, the error of an INSERT, and other errors of a column.
 
 use super::status::{Status, status, summary};
 use super::stored_expression::{GeneratorCall, SequenceArgument, ShardArgument, StoredExpression, Unreadable};
@@ -7,17 +7,21 @@ use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
 use crate::lease::ThisServer;
-use crate::postgres::report::quoted;
+use crate::newest_id::Newest;
+use crate::postgres::report::{quoted, relation_name};
 use crate::postgres::result_row::NullableResultRow;
-use crate::postgres::timestamp::timestamptz;
+use crate::postgres::timestamp::{statement_start_us, timestamptz, unix_us_of};
 use crate::sequence::{self, Authority, NoCounter, SequenceData};
 use crate::shard;
 use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::held::is_counter;
+use pg_snowflake_ids::likely::{Verdict, judge};
 use pg_snowflake_policies::conversion::first_id;
 use pg_snowflake_policies::headroom::Headroom;
 use pg_snowflake_policies::homed::{Class, Homed};
 use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
+use std::ffi::CStr;
 
 /// `_snowflake_generator_calls(expression pg_node_tree) → setof (function regprocedure, sequence regclass, shard_id int,
 /// uses_current_shard boolean, layout snowflake_layout, first_id bigint, last_id_at timestamptz, lead interval, ids_left bigint, ends_at
@@ -93,7 +97,7 @@ pub fn last_id_us(sequence: pg_sys::Oid, layout: Layout) -> Option<i64> {
 }
 
 /// What a sequence holds; `None` if its lock is not available at once: one open transaction must not block the whole view.
-pub fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, NoCounter>> {
+fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, NoCounter>> {
     // Check this without opening the relation: opening a view reads its query, which may be nested too deeply.
     // SAFETY: takes any OID.
     if !matches!(unsafe { pg_sys::get_rel_relkind(relid) } as u8, 0 | pg_sys::RELKIND_SEQUENCE) {
@@ -141,4 +145,57 @@ fn class_of(shard_id: Option<i32>, layout: Layout, modulus_and_generators: Optio
     let class = homed.map_err(|invalid| Denied::NotHomed { invalid, layout })?.class;
     shard::permit_class(class)?;
     Ok(class)
+}
+
+/// `_snowflake_layout_error(table_name regclass, column_name name, layout snowflake_layout, last_id_at timestamptz) → text`
+///
+/// Whether the newest IDs of a column are of the layout of its default. `last_id_at` is the time of the last ID of the column's sequence.
+/// Null if the newest ID is not known, if it can be of the layout, or if the other IDs do not confirm that it is of another.
+#[pg_extern(sql = false)]
+fn snowflake_layout_error(
+    table_name: Option<pg_sys::Oid>,
+    column_name: Option<&CStr>,
+    layout: Option<SqlLayout>,
+    last_id_at: Option<pg_sys::TimestampTz>,
+) -> Option<String> {
+    let SqlLayout(layout) = layout?;
+    let (table, column) = (table_name?, column_name?);
+    let newest = |count, at_most| Newest { column, count, at_most }.of_table(table);
+    let generated_us = || last_id_at.map(unix_us_of);
+    match judge(&layout, statement_start_us(), generated_us, newest)? {
+        Verdict::OtherLayout(mismatch) => Some(format!("newest ID is probably of layout \"{}\": {mismatch}.", mismatch.likely.name)),
+        Verdict::OddId(_) => None,
+    }
+}
+
+/// `_snowflake_replaced_default_error(sequence regclass, expression pg_node_tree, calls_nextval boolean) → text`
+///
+/// Whether a column no longer gets IDs from a sequence that has generated some: some tools take a default that calls
+/// `snowflake_nextval` for that of a serial, and replace it.
+///
+/// Null if the sequence does not hold a counter of IDs, or cannot be read at once; or if the default `expression` is not a call of core's
+/// `nextval`. Without an expression, `calls_nextval` says whether the column gets the sequence's values: it is an identity column.
+#[pg_extern(sql = false)]
+fn snowflake_replaced_default_error(
+    sequence: Option<pg_sys::Oid>,
+    expression: Option<StoredExpression>,
+    calls_nextval: Option<bool>,
+) -> Option<String> {
+    let sequence = sequence?;
+    if !expression.is_none_or(|expression| expression.is_nextval_of(sequence)) {
+        return None;
+    }
+    let data = data_of(sequence)?.ok()?;
+    data.definition.check().ok()?;
+    let now_us = sequence::read_clock().reading_us;
+    let (last_value, start) = (data.state?.last_value, data.definition.start());
+    if !is_counter(last_value, start, data.marked, now_us) {
+        return None;
+    }
+    let name = quoted(&relation_name(sequence));
+    let detail = match calls_nextval? {
+        true => messages::gives_counters(name),
+        false => messages::gives_nothing(name),
+    };
+    Some(messages::replaced_default(detail).summary())
 }
