@@ -21,7 +21,7 @@ use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::transaction::{check_read_committed, check_writable, with_lock_timeout};
 use crate::{sequence, settings};
 use creation::{check_ranges, create};
-use outcome::{Action, Outcome};
+use outcome::Outcome;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::{Verdict, judge};
 use pg_snowflake_ids::presets::DEFAULT;
@@ -78,13 +78,13 @@ fn snowflake_create_partitions(parent: Option<pg_sys::Oid>, step: Option<Interva
             let created = || create(&table, &wanted.ranges, step, &layout, &mut patience);
             rows.extend(as_owner(table.owner, created));
             if warning.is_some() {
-                rows.push(Outcome { message: warning, ..Outcome::of(&table, Action::Warning) });
+                rows.push(Outcome { message: warning, ..Outcome::of(&table, "warning") });
             }
             if let Some(starts_us) = wanted.beyond_layout {
                 rows.push(Outcome {
-                    span: Some((Some(starts_us), None)),
+                    span: (Some(starts_us), None),
                     message: Some(reasons::beyond_layout(layout)),
-                    ..Outcome::of(&table, Action::Failed)
+                    ..Outcome::of(&table, "failed")
                 });
             }
         }

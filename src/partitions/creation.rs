@@ -1,6 +1,6 @@
 //! The creation of partitions.
 
-use super::outcome::{Action, Outcome, span_of, whole};
+use super::outcome::{Outcome, span_of};
 use super::reasons;
 use super::table::{Partition, Table};
 use super::tables::{Patience, is_lock_timeout};
@@ -77,7 +77,7 @@ pub fn create(table: &Table, ranges: &[Wanted], step: Step, layout: &Layout, pat
     for range in ranges {
         let mut outcome = match (coverage(&bounds, range.bounds), &busy) {
             (Coverage::Whole(index), _) => existing_partition(table, existing[index]),
-            (_, Some(message)) => Outcome { message: Some(String::clone(message)), ..Outcome::of(table, Action::Failed) },
+            (_, Some(message)) => Outcome { message: Some(String::clone(message)), ..Outcome::of(table, "failed") },
             (_, None) => {
                 let mut is_locked = false;
                 let created = attempt(|| create_partition(table, range, step, patience, &mut is_locked));
@@ -87,11 +87,11 @@ pub fn create(table: &Table, ranges: &[Wanted], step: Step, layout: &Layout, pat
                     let is_busy = !is_locked && is_lock_timeout(&error);
                     let message = reasons::of_creation(error, table);
                     busy = is_busy.then(|| message.clone());
-                    Outcome { message: Some(message), ..Outcome::of(table, Action::Failed) }
+                    Outcome { message: Some(message), ..Outcome::of(table, "failed") }
                 })
             }
         };
-        outcome.span = whole(&range.span);
+        outcome.span = (Some(range.span.start), Some(range.span.end));
         rows.push(outcome);
     }
     let partitions = table.partitions();
@@ -99,14 +99,14 @@ pub fn create(table: &Table, ranges: &[Wanted], step: Step, layout: &Layout, pat
     rows.extend(gaps(bounds).into_iter().map(|gap| Outcome {
         span: span_of(gap, layout),
         message: Some(format!("no partition has the values FROM ({}) TO ({})", gap.from, gap.to)),
-        ..Outcome::of(table, Action::Gap)
+        ..Outcome::of(table, "gap")
     }));
     rows.extend(partitions.iter().filter(|partition| partition.is_default).map(|partition| {
         let has_rows = attempt(|| partition.has_rows(table.owner));
         Outcome {
             partition: Some(partition.name.clone()),
             message: Some(reasons::default_partition(has_rows)),
-            ..Outcome::of(table, Action::Default)
+            ..Outcome::of(table, "default")
         }
     }));
     rows
@@ -117,7 +117,7 @@ fn existing_partition(table: &Table, partition: &Partition) -> Outcome {
     Outcome {
         partition: Some(partition.name.clone()),
         message: finalize.map(|finalize| reasons::detach_pending(partition, finalize)),
-        ..Outcome::of(table, if finalize.is_some() { Action::Failed } else { Action::Exists })
+        ..Outcome::of(table, if finalize.is_some() { "failed" } else { "exists" })
     }
 }
 
@@ -156,5 +156,5 @@ fn create_partition(table: &Table, range: &Wanted, step: Step, patience: &Patien
             messages::changed_meanwhile("table", &table.name).raise();
         }
     });
-    Outcome { partition: Some(name), ..Outcome::of(table, Action::Created) }
+    Outcome { partition: Some(name), ..Outcome::of(table, "created") }
 }

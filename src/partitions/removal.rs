@@ -1,6 +1,6 @@
 //! The removal of old partitions.
 
-use super::outcome::{Action, Outcome, span_of};
+use super::outcome::{Outcome, span_of};
 use super::reasons;
 use super::table::{Partition, Table};
 use super::tables::{Patience, is_lock_timeout};
@@ -31,8 +31,8 @@ pub struct Age {
 /// A partition whose bounds read as old times.
 pub struct Older {
     partition: Partition,
-    /// Why it is not removed.
-    obstacle: Option<(Action, String)>,
+    /// What the row says instead if it is not removed, and why.
+    obstacle: Option<(&'static str, String)>,
 }
 
 /// The partitions of a table whose bounds read as old times, from the oldest, with the reason why that is in doubt. Refuses if no other
@@ -63,7 +63,7 @@ pub fn older_partitions(table: &Table, age: &Age) -> Vec<Older> {
                 Doubt::Later(later) => reasons::later_doubt(&partitions[later], doubts[later], &age.layout),
                 doubt => reasons::doubt(&partitions[index], doubt, &age.layout),
             };
-            (Action::Kept, reasons::kept(table, &partitions[index], &reason))
+            ("kept", reasons::kept(table, &partitions[index], &reason))
         })
     };
     let reasons: Vec<_> = (0..partitions.len()).map(reason_of).collect();
@@ -84,7 +84,7 @@ pub fn count_from_newest_id(table: &Table, age: &mut Age, before_us: impl Fn(i64
         Err(error) => {
             let message = reasons::newest_id_not_read(&error, table);
             for Older { obstacle, .. } in &mut older {
-                obstacle.get_or_insert_with(|| (Action::Failed, message.clone()));
+                obstacle.get_or_insert_with(|| ("failed", message.clone()));
             }
             return older;
         }
@@ -96,7 +96,7 @@ pub fn count_from_newest_id(table: &Table, age: &mut Age, before_us: impl Fn(i64
     let mut newer: Vec<_> = older.into_iter().filter(|older| older.partition.bounds.is_some_and(|bounds| !is_older(bounds))).collect();
     for Older { partition, obstacle } in &mut newer {
         let reason = reasons::newest_id(newest_us);
-        obstacle.get_or_insert_with(|| (Action::Kept, reasons::kept(table, partition, &reason)));
+        obstacle.get_or_insert_with(|| ("kept", reasons::kept(table, partition, &reason)));
     }
     let mut older = older_partitions(table, age);
     older.append(&mut newer);
@@ -111,48 +111,48 @@ pub fn drop_older(table: &Table, age: &Age, older: Vec<Older>, detach_only: bool
     for Older { partition, obstacle } in older {
         let partition = &partition;
         let mut name = partition.name.clone();
-        let result = if let Some(foreign_table) = &partition.foreign_table {
-            Ok((Action::Skipped, Some(reasons::foreign_partition(partition, foreign_table))))
+        let (action, message) = if let Some(foreign_table) = &partition.foreign_table {
+            ("skipped", Some(reasons::foreign_partition(partition, foreign_table)))
         } else if let Some(finalize) = &partition.finalize {
-            Ok((Action::Failed, Some(reasons::detach_pending(partition, finalize))))
+            ("failed", Some(reasons::detach_pending(partition, finalize)))
         } else if let Some((action, message)) = obstacle {
-            Ok((action, Some(message)))
+            (action, Some(message))
         } else if patience.removals == 0 {
             left += 1;
             continue;
-        } else if let Some(message) = &busy {
-            Ok((Action::Failed, Some(String::clone(message))))
+        } else if busy.is_some() {
+            ("failed", busy.clone())
         } else {
             let mut is_locked = false;
-            attempt(|| drop_partition(table, age, partition, detach_only, patience, &mut is_locked))
-                .map(|(action, name_now)| {
+            match attempt(|| drop_partition(table, age, partition, detach_only, patience, &mut is_locked)) {
+                Ok((action, name_now)) => {
                     patience.has_changed = true;
                     patience.removals -= 1;
                     name = name_now;
                     (action, None)
-                })
-                .map_err(|error| {
-                    // While this one waits for the table, all that come later wait behind it.
-                    let is_busy = !is_locked && is_lock_timeout(&error);
-                    if is_lock_timeout(&error) {
+                }
+                Err(error) => {
+                    let is_timeout = is_lock_timeout(&error);
+                    if is_timeout {
                         patience.note_timeout();
                     }
-                    let message = reasons::of_removal(error, table);
-                    busy = is_busy.then(|| message.clone());
-                    message
-                })
+                    let message = Some(reasons::of_removal(error, table));
+                    // While this one waits for the table, all that come later wait behind it.
+                    busy = if is_timeout && !is_locked { message.clone() } else { None };
+                    ("failed", message)
+                }
+            }
         };
-        let (action, message) = result.unwrap_or_else(|message| (Action::Failed, Some(message)));
         rows.push(Outcome {
             partition: Some(name),
-            span: partition.bounds.and_then(|bounds| span_of(bounds, &age.layout)),
+            span: partition.bounds.map_or((None, None), |bounds| span_of(bounds, &age.layout)),
             message,
             ..Outcome::of(table, action)
         });
     }
     if left > 0 {
         let message = reasons::left_for_next_call(left);
-        rows.push(Outcome { message: Some(message), ..Outcome::of(table, Action::Skipped) });
+        rows.push(Outcome { message: Some(message), ..Outcome::of(table, "skipped") });
     }
     rows
 }
@@ -166,7 +166,7 @@ fn drop_partition(
     detach_only: bool,
     patience: &Patience,
     is_locked: &mut bool,
-) -> (Action, String) {
+) -> (&'static str, String) {
     // DETACH would lock the tables with a foreign key to this one after it, and inserts into them lock them before it.
     let mut locks = table.referencing();
     locks.retain(|&relid| relid != table.relid);
@@ -202,12 +202,12 @@ fn drop_partition(
             messages::changed_meanwhile("partition", &now.name).raise();
         }
         if detach_only {
-            return (Action::Detached, now.name);
+            return ("detached", now.name);
         }
         execute(&format!("DROP TABLE {}", now.name), &[]);
         if now.exists() {
             messages::changed_meanwhile("partition", &now.name).raise();
         }
-        (Action::Dropped, now.name)
+        ("dropped", now.name)
     })
 }
