@@ -57,40 +57,27 @@ fn snowflake_create_partitions(parent: Option<pg_sys::Oid>, step: Option<Interva
     // An ID can be ahead of the clock by the lead, and the clock wrong by the tolerance.
     let tolerance_us = CLOCK_TOLERANCE_US.max(settings::policy().max_lead_us);
 
-    let rows = with_lock_timeout(|| {
-        let Tables { by_range, others } = Tables::read(parent);
-        let mut names = HashSet::new();
-        let planned: Vec<_> = by_range
-            .into_iter()
-            .map(|table| {
-                table.check_schema();
-                let is_explicit = layout.is_some();
-                let layout = layout_of(&table, parent, layout, now_us);
-                let warning = check_layout(&table, parent, layout, is_explicit, now_us);
-                let wanted = wanted(&layout, step, now_us, tolerance_us, ahead as u32);
-                check_ranges(&table, &wanted.ranges, step, &mut names);
-                (table, layout, wanted, warning)
-            })
-            .collect();
-        let mut rows: Vec<Outcome> = others.into_iter().map(Outcome::skipped).collect();
-        let mut patience = Patience::default();
-        for (table, layout, wanted, warning) in planned {
-            let created = || create(&table, &wanted.ranges, step, &layout, &mut patience);
-            rows.extend(as_owner(table.owner, created));
-            if warning.is_some() {
-                rows.push(Outcome { message: warning, ..Outcome::of(&table, "warning") });
-            }
-            if let Some(starts_us) = wanted.beyond_layout {
-                rows.push(Outcome {
-                    span: (Some(starts_us), None),
-                    message: Some(reasons::beyond_layout(layout)),
-                    ..Outcome::of(&table, "failed")
-                });
-            }
+    let mut names = HashSet::new();
+    let plan = |table: &Table| {
+        table.check_schema();
+        let is_explicit = layout.is_some();
+        let layout = layout_of(table, parent, layout, now_us);
+        let warning = check_layout(table, parent, layout, is_explicit, now_us);
+        let wanted = wanted(&layout, step, now_us, tolerance_us, ahead as u32);
+        check_ranges(table, &wanted.ranges, step, &mut names);
+        (layout, wanted, warning)
+    };
+    plan_then_change(parent, plan, |table, (layout, wanted, warning), patience| {
+        let mut rows = as_owner(table.owner, || create(table, &wanted.ranges, step, &layout, patience));
+        if warning.is_some() {
+            rows.push(Outcome { message: warning, ..Outcome::of(table, "warning") });
+        }
+        if let Some(starts_us) = wanted.beyond_layout {
+            let message = Some(reasons::beyond_layout(layout));
+            rows.push(Outcome { span: (Some(starts_us), None), message, ..Outcome::of(table, "failed") });
         }
         rows
-    });
-    SetOfIterator::new(rows.into_iter().map(Outcome::row))
+    })
 }
 
 /// `snowflake_drop_partitions(parent regclass, older_than interval, detach_only boolean, layout)
@@ -116,28 +103,37 @@ fn snowflake_drop_partitions(
     let before_us =
         |newest_us| before(newest_us, months, days, us).unwrap_or_else(|| messages::older_than_out_of_range().raise()) - CLOCK_TOLERANCE_US;
 
+    let plan = |table: &Table| {
+        let layout = layout_of(table, parent, layout, now_us);
+        let generated = table.generated_layouts(parent);
+        if let Some(other) = generated.iter().flatten().find(|other| **other != layout) {
+            messages::several_layouts(&table.name, layout, other).raise();
+        }
+        let age = Age { layout, generated, top: parent, now_us, before_us: before_us(now_us) };
+        let older = older_partitions(table, &age);
+        (age, older)
+    };
+    plan_then_change(parent, plan, |table, (mut age, older), patience| {
+        as_owner(table.owner, || {
+            let older = count_from_newest_id(table, &mut age, before_us, older);
+            drop_older(table, &age, older, detach_only, patience)
+        })
+    })
+}
+
+/// Plans what is to be done with each table, which may refuse the call, and only then does it.
+fn plan_then_change<P>(
+    parent: pg_sys::Oid,
+    mut plan: impl FnMut(&Table) -> P,
+    change: impl Fn(&Table, P, &mut Patience) -> Vec<Outcome>,
+) -> Rows {
     let rows = with_lock_timeout(|| {
         let Tables { by_range, others } = Tables::read(parent);
-        let planned: Vec<_> = by_range
-            .into_iter()
-            .map(|table| {
-                let layout = layout_of(&table, parent, layout, now_us);
-                let generated = table.generated_layouts(parent);
-                if let Some(other) = generated.iter().flatten().find(|other| **other != layout) {
-                    messages::several_layouts(&table.name, layout, other).raise();
-                }
-                let age = Age { layout, generated, top: parent, now_us, before_us: before_us(now_us) };
-                let older = older_partitions(&table, &age);
-                (table, age, older)
-            })
-            .collect();
+        let planned: Vec<_> = by_range.iter().map(|table| (table, plan(table))).collect();
         let mut rows: Vec<Outcome> = others.into_iter().map(Outcome::skipped).collect();
         let mut patience = Patience::default();
-        for (table, mut age, older) in planned {
-            rows.extend(as_owner(table.owner, || {
-                let older = count_from_newest_id(&table, &mut age, before_us, older);
-                drop_older(&table, &age, older, detach_only, &mut patience)
-            }));
+        for (table, plan) in planned {
+            rows.extend(change(table, plan, &mut patience));
         }
         rows
     });
