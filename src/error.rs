@@ -50,9 +50,7 @@ fn set_for_this_database(setting: Setting, value: &str) -> String {
     let role = matches!(setting.reset_source(), GucSource::PGC_S_USER | GucSource::PGC_S_DATABASE_USER).then(session_user_name);
     match (distributed::is_installed(), role) {
         (false, None) => format!("ALTER DATABASE {database} SET {name} = {value};"),
-        (false, Some(role)) => {
-            format!("ALTER ROLE {role} IN DATABASE {database} SET {name} = {value};")
-        }
+        (false, Some(role)) => format!("ALTER ROLE {role} IN DATABASE {database} SET {name} = {value};"),
         (true, None) => set_on_this_server(name, value),
         (true, Some(role)) => format!(
             "{} On the coordinator, also run: ALTER ROLE {role} RESET {name}; ALTER ROLE {role} IN DATABASE {database} RESET {name};",

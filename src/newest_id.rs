@@ -59,10 +59,7 @@ impl Newest<'_> {
         }
         let mut partitions = Vec::new();
         {
-            let table = Locked::open(relid)?;
-            if !table.may_be_read(self.column) {
-                return None;
-            }
+            let table = Locked::open(relid).filter(|table| table.may_be_read(self.column))?;
             match table.form().relkind as u8 {
                 pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(table.partitions()),
                 _ => return table.newest_ids(self).ok(),
@@ -83,9 +80,7 @@ impl Newest<'_> {
     fn of_last(self, mut partitions: Vec<pg_sys::Oid>) -> Result<Vec<i64>, Unreadable> {
         let (mut ids, mut with_rows) = (Vec::new(), 0);
         for _ in 0..MAX_PARTITIONS {
-            let Some(partition) = partitions.pop().filter(|_| with_rows < MAX_WITH_ROWS) else {
-                break;
-            };
+            let Some(partition) = partitions.pop().filter(|_| with_rows < MAX_WITH_ROWS) else { break };
             pgrx::check_for_interrupts!();
             let partition = Locked::open(partition).ok_or(Unreadable)?;
             match partition.form().relkind as u8 {

@@ -30,9 +30,7 @@ impl fmt::Display for Base32Error {
             Base32Error::Length(length) => write!(f, "The text has {length} bytes, not {LENGTH}."),
             Base32Error::NotAscii => f.write_str("The text contains a character that is not ASCII."),
             Base32Error::Character(c) => write!(f, "The text contains the character \"{c}\"."),
-            Base32Error::TooLarge(c) => {
-                write!(f, "The text begins with \"{c}\". Above F, the value has more than 64 bits.")
-            }
+            Base32Error::TooLarge(c) => write!(f, "The text begins with \"{c}\". Above F, the value has more than 64 bits."),
         }
     }
 }

@@ -88,9 +88,7 @@ impl Layout {
         let (bits, mask) = (self.shard_bits, self.shards() - 1);
         match self.shard_place {
             _ if bits == 0 => "0".into(),
-            ShardPlace::AboveSeq if self.seq_bits > 0 => {
-                format!("({id} >> {}) & {mask}", self.seq_bits)
-            }
+            ShardPlace::AboveSeq if self.seq_bits > 0 => format!("({id} >> {}) & {mask}", self.seq_bits),
             ShardPlace::LowestXored => format!("({id} # ({id} >> {bits})) & {mask}"),
             ShardPlace::AboveSeq | ShardPlace::Lowest => format!("{id} & {mask}"),
         }

@@ -155,23 +155,17 @@ fn homed_shards_query(Class { first, step, last }: Class) -> String {
 /// The command that sets the fence to this value in the place where it is set now, and puts it into effect.
 fn set_command(fence: Fence, value: &str) -> String {
     let name = fence.setting().text();
-    let Some(whom) = of_whom(fence.setting()) else {
-        return match fence.setting().source() {
-            GucSource::PGC_S_ARGV => {
-                format!("restart the server with {name} = '{value}' on its command line.")
-            }
-            GucSource::PGC_S_CLIENT | GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION => {
-                format!("SET {name} = '{value}';")
-            }
-            _ => messages::set_on_this_server(name, format_args!("'{value}'")),
-        };
-    };
-    if distributed::is_installed() {
+    let on_this_server = messages::set_on_this_server(name, format_args!("'{value}'"));
+    match (of_whom(fence.setting()), fence.setting().source()) {
         // The value has been copied to every node, where it hides the node's own.
-        let set = messages::set_on_this_server(name, format_args!("'{value}'"));
-        return format!("{set} Do so on each node, and then on the coordinator: ALTER {whom} RESET {name};");
+        (Some(whom), _) if distributed::is_installed() => {
+            format!("{on_this_server} Do so on each node, and then on the coordinator: ALTER {whom} RESET {name};")
+        }
+        (Some(whom), _) => format!("ALTER {whom} SET {name} = '{value}'; and reconnect."),
+        (None, GucSource::PGC_S_ARGV) => format!("restart the server with {name} = '{value}' on its command line."),
+        (None, GucSource::PGC_S_CLIENT | GucSource::PGC_S_INTERACTIVE | GucSource::PGC_S_SESSION) => format!("SET {name} = '{value}';"),
+        (None, _) => on_this_server,
     }
-    format!("ALTER {whom} SET {name} = '{value}'; and reconnect.")
 }
 
 /// The database or the role that a setting of this session is from, as in the commands that change it.

@@ -36,9 +36,7 @@ pub fn doubt(partition: &Partition, doubt: Doubt, layout: &Layout) -> String {
         Doubt::Start if bounds.is_some_and(|bounds| bounds.from == Bound::Min) => "has no lower bound".into(),
         Doubt::Start => format!("does not begin at a whole hour of layout \"{layout}\""),
         Doubt::End => format!("does not end at a whole hour of layout \"{layout}\""),
-        Doubt::FirstDays => {
-            format!("begins in the first days of layout \"{layout}\", as serial numbers do")
-        }
+        Doubt::FirstDays => format!("begins in the first days of layout \"{layout}\", as serial numbers do"),
         Doubt::Name => {
             let start = bounds.map_or_else(String::new, |bounds| time(bounds.from));
             format!("is not named after the start of its range, {start}")
