@@ -17,19 +17,18 @@ use crate::likely::{Doubt, Reading};
 /// ```
 pub fn explain(id: i64, fields: Fields, layout: &Layout) -> String {
     let Fields { tick, shard, seq } = fields;
-    let time = Field {
-        name: "time",
-        bits: layout.time_bits,
-        value: tick,
-        meaning: format!("{tick} ticks of {}: {}", layout.unit.name(), instant::text(layout, tick)),
-    };
-    let shard = Field { name: "shard", bits: layout.shard_bits, value: shard.into(), meaning: shard.to_string() };
-    let seq = Field { name: "seq", bits: layout.seq_bits, value: seq.into(), meaning: seq.to_string() };
-    let below_time = if layout.shard_place.is_lowest() { [seq, shard] } else { [shard, seq] };
+    let time = line("time", layout.time_bits, tick, format!("{tick} ticks of {}: {}", layout.unit.name(), instant::text(layout, tick)));
+    let shard = line("shard", layout.shard_bits, shard.into(), shard.to_string());
+    let seq = line("seq", layout.seq_bits, seq.into(), seq.to_string());
+    let [high, low] = if layout.shard_place.is_lowest() { [seq, shard] } else { [shard, seq] };
+    [in_hexadecimal(id), title(layout), time, high, low].join("\n")
+}
 
-    let mut lines = vec![in_hexadecimal(id), title(layout)];
-    lines.extend([time].iter().chain(&below_time).map(Field::line));
-    lines.join("\n")
+fn line(name: &str, bits: u8, value: i64, meaning: String) -> String {
+    let width = usize::from(bits);
+    // format! would print a 0 for a field without bits.
+    let drawn = if width == 0 { String::new() } else { format!("{value:0width$b}") };
+    format!("{name:<5} {bits:>2} bits  {drawn:<48}  {meaning}")
 }
 
 /// The time, the shard and the seq that each preset reads from the ID, and those that the layouts of other generators do in which the
@@ -76,23 +75,6 @@ fn title(layout: &Layout) -> String {
     match layout.preset_name() {
         Some(name) => format!("{name}: {spec}"),
         None => spec,
-    }
-}
-
-struct Field {
-    name: &'static str,
-    bits: u8,
-    value: i64,
-    meaning: String,
-}
-
-impl Field {
-    fn line(&self) -> String {
-        let Field { name, bits, value, meaning } = self;
-        let width = usize::from(*bits);
-        // format! would print a 0 for a field without bits.
-        let drawn = if width == 0 { String::new() } else { format!("{value:0width$b}") };
-        format!("{name:<5} {bits:>2} bits  {drawn:<48}  {meaning}")
     }
 }
 

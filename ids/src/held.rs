@@ -22,15 +22,8 @@ const LEAD_OF_NO_CLOCK_US: i64 = 10 * LONG_LEAD_US;
 /// What a sequence holds that is far ahead of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// An ID of the layout that is used: somebody has set the sequence to the highest ID.
+    /// An ID, of the layout that is used or of another one: somebody has set the sequence to the highest ID.
     Id {
-        /// The layout.
-        layout: Layout,
-        /// The tick of the ID.
-        tick: i64,
-    },
-    /// An ID of another layout.
-    OtherId {
         /// The layout.
         layout: Layout,
         /// The tick of the ID.
@@ -51,7 +44,7 @@ pub enum Held {
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, layout, tick) = match self {
-            Held::Id { layout, tick } | Held::OtherId { layout, tick } => ("an ID", layout, *tick),
+            Held::Id { layout, tick } => ("an ID", layout, *tick),
             Held::OtherCounter { layout, tick } => ("a counter", layout, *tick),
             Held::UnixTime(unit) => return write!(f, "the time since 1970 in {unit}"),
         };
@@ -71,7 +64,7 @@ impl fmt::Display for Held {
 /// assert_eq!(instead_of_counter(counter, &POSTGRES, now_us), None);
 ///
 /// let held = instead_of_counter(POSTGRES.id(counter, 5), &POSTGRES, now_us).unwrap();
-/// assert!(matches!(held, Held::Id { .. }));
+/// assert!(matches!(held, Held::Id { layout: POSTGRES, .. }));
 /// assert_eq!(held.to_string(), "an ID of layout \"postgres\" with time 2027-01-15T08:00:00Z");
 /// ```
 pub fn instead_of_counter(last_value: i64, layout: &Layout, now_us: i64) -> Option<Held> {
@@ -100,7 +93,7 @@ pub fn instead_of_counter(last_value: i64, layout: &Layout, now_us: i64) -> Opti
     let counter = || nearest(&|other| Some(other.tick_of(last_value))).map(|(layout, tick)| Held::OtherCounter { layout, tick });
     // A script sets all sequences, also those of tables whose last row is years old. Read in another layout, such an ID can be recent.
     let old_id = || own_id_since(i64::MIN).filter(|_| lead_us >= LEAD_OF_NO_CLOCK_US);
-    let id = || nearest(&|other| likely::tick_of(last_value, other)).map(|(layout, tick)| Held::OtherId { layout, tick });
+    let id = || nearest(&|other| likely::tick_of(last_value, other)).map(|(layout, tick)| Held::Id { layout, tick });
     counter().or_else(old_id).or_else(id).or_else(|| unix_time(last_value, now_us))
 }
 

@@ -96,6 +96,6 @@ fn not_its_counter(number: &str, last_value: i64, layout: Layout) -> Option<(Str
     let holds = format!("{number}, {last_value}, is {held}");
     Some(match held {
         Held::OtherCounter { .. } => (holds, messages::restart_after_another_layout()),
-        Held::Id { .. } | Held::OtherId { .. } | Held::UnixTime(_) => (format!("{holds}, not a counter"), messages::restart_after_setval()),
+        Held::Id { .. } | Held::UnixTime(_) => (format!("{holds}, not a counter"), messages::restart_after_setval()),
     })
 }
