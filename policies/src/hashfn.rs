@@ -3,8 +3,12 @@
 //! Ports of `common/hashfn.c` and `access/hash/hashfunc.c`, with their names. They have not changed since PostgreSQL 11, because
 //! rows that are stored in hash partitions depend on them.
 
-/// The seed with which PostgreSQL hashes the key of a hash partition: `HASH_PARTITION_SEED` (partitioning/partbounds.h).
-const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
+/// The seed with which PostgreSQL hashes the key of a hash partition: `HASH_PARTITION_SEED` (catalog/partition.h). This constant and the
+/// next must never change: `pg_upgrade` leaves rows where they are.
+pub const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
+
+/// What `hash_combine64` (common/hashfn.h) adds to the hash of a single key.
+pub const HASH_COMBINE_ADDEND: u64 = 0x49A0_F4DD_15E5_A8E3;
 
 /// The internal state before the key is added.
 const INITIAL: u32 = 0x9e37_79b9_u32.wrapping_add(4).wrapping_add(3_923_095);
@@ -81,7 +85,7 @@ const fn hashint8extended(value: i64, seed: u64) -> u64 {
 /// `hash_combine64()` (common/hashfn.h).
 #[inline]
 const fn hash_combine64(a: u64, b: u64) -> u64 {
-    a ^ b.wrapping_add(0x49a0_f4dd_15e5_a8e3).wrapping_add(a << 54).wrapping_add(a >> 7)
+    a ^ b.wrapping_add(HASH_COMBINE_ADDEND).wrapping_add(a << 54).wrapping_add(a >> 7)
 }
 
 /// The hash of a `bigint` that is the only key of a table partitioned by hash, with PostgreSQL's own operator class:

@@ -1,6 +1,5 @@
 //! `snowflake_locate`: the partition and the server of an ID's row, from the catalog alone.
 
-use super::operator_class::place_of_shard;
 use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
 use crate::distributed::{Distribution, Node, Table};
 use crate::layout_type::SqlLayout;
@@ -96,8 +95,7 @@ fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
 fn check_layout(relid: pg_sys::Oid, key: &PartitionKey, layout: &Layout) {
     let Some(class) = key.class().filter(|class| !class.reads(layout)) else { return };
     let table = quoted(&relation_name(relid));
-    let shard = place_of_shard(layout);
-    messages::not_partitioned_by_shards(table, layout, class.name, class.place(), shard).raise()
+    messages::not_partitioned_by_shards(table, layout, class.name, class.shard_formula(), layout.shard_formula("id")).raise()
 }
 
 unsafe extern "C-unwind" {

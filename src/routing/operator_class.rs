@@ -16,13 +16,8 @@ use pg_snowflake_ids::{
     Layout,
     presets::{INSTAGRAM, JS53, POSTGRES, SONYFLAKE, TWITTER},
 };
+use pg_snowflake_policies::hashfn::{HASH_COMBINE_ADDEND, HASH_PARTITION_SEED};
 use pgrx::prelude::*;
-
-/// `HASH_PARTITION_SEED` (catalog/partition.h). This constant and the next must never change: `pg_upgrade` leaves rows where they are.
-const HASH_PARTITION_SEED: u64 = 0x7A5B_2236_7996_DCFD;
-
-/// What `hash_combine64` (common/hashfn.h) adds to the hash of a single key.
-const HASH_COMBINE_ADDEND: u64 = 0x49A0_F4DD_15E5_A8E3;
 
 /// An operator class, defined by where it reads the shard of an ID.
 pub struct OperatorClass {
@@ -48,15 +43,10 @@ impl OperatorClass {
             && self.layout.shard_place.is_xored() == layout.shard_place.is_xored()
     }
 
-    /// The place of the shard in an ID, for people: an SQL expression.
-    pub fn place(&self) -> String {
-        place_of_shard(self.layout)
+    /// The shard that it reads, as an SQL expression.
+    pub fn shard_formula(&self) -> String {
+        self.layout.shard_formula("id")
     }
-}
-
-/// The place of a layout's shard in an ID, for people: an SQL expression.
-pub fn place_of_shard(layout: &Layout) -> String {
-    layout.shard_formula("id")
 }
 
 /// `f(id, seed)` such that core's hash of a partition key is the ID's shard.
