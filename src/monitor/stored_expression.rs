@@ -325,37 +325,30 @@ unsafe fn shard(node: *mut pg_sys::Node, extension: pg_sys::Oid) -> ShardArgumen
     }
 }
 
-/// A constant `int`.
+/// A constant `int`, possibly cast from and to other integer types. Casts that all preserve the value can be applied in any order.
 unsafe fn integer_constant(node: *mut pg_sys::Node) -> Option<i32> {
-    // SAFETY: the node is an integer expression of a sound tree.
-    unsafe { integer(node).and_then(|value| i32::try_from(value).ok()) }
+    // SAFETY: the node is an integer expression of a sound tree; a constant has a value of its type.
+    unsafe {
+        let (node, is_small) = without_integer_casts(node);
+        let value = constant(node)?.value() as i64;
+        if is_small { i16::try_from(value).ok().map(Into::into) } else { i32::try_from(value).ok() }
+    }
 }
 
 /// Core's casts between the integer types: `3::smallint` is stored as a function call. A cast that overflows raises an error.
 const INTEGER_CASTS: [u32; 6] =
     [pg_sys::F_INT2_INT4, pg_sys::F_INT2_INT8, pg_sys::F_INT4_INT2, pg_sys::F_INT4_INT8, pg_sys::F_INT8_INT2, pg_sys::F_INT8_INT4];
 
-/// An integer constant of any width, possibly cast to others.
-unsafe fn integer(node: *mut pg_sys::Node) -> Option<i64> {
-    // SAFETY: a constant has a value of its type.
-    unsafe {
-        let (node, smallest) = without_integer_casts(node);
-        let value = constant(node)?.value() as i64;
-        checked_cast(checked_cast(value, pg_sys::exprType(node))?, smallest)
-    }
-}
-
-/// What integer casts are applied to, and the smallest type that they cast to: casts that all preserve the value can be applied in any
-/// order. A loop, because users can nest casts to any depth.
-unsafe fn without_integer_casts(mut node: *mut pg_sys::Node) -> (*mut pg_sys::Node, pg_sys::Oid) {
+/// What integer casts are applied to, and whether one of them is to smallint. A loop, because users can nest casts to any depth.
+unsafe fn without_integer_casts(mut node: *mut pg_sys::Node) -> (*mut pg_sys::Node, bool) {
     // SAFETY: a cast has one argument.
     unsafe {
-        let mut smallest = pg_sys::INT8OID;
+        let mut is_small = false;
         while let Some(cast) = as_call(node).filter(|&cast| INTEGER_CASTS.contains(&(*cast).funcid.to_u32())) {
-            smallest = smaller_type(smallest, (*cast).funcresulttype);
+            is_small |= (*cast).funcresulttype == pg_sys::INT2OID;
             node = first_argument(cast);
         }
-        (node, smallest)
+        (node, is_small)
     }
 }
 
@@ -364,22 +357,6 @@ unsafe fn without_integer_casts(mut node: *mut pg_sys::Node) -> (*mut pg_sys::No
 unsafe fn first_argument(call: *mut pg_sys::FuncExpr) -> *mut pg_sys::Node {
     // SAFETY: as the caller promises.
     unsafe { (*(*(*call).args).elements).ptr_value.cast() }
-}
-
-/// The smaller of two integer types.
-fn smaller_type(a: pg_sys::Oid, b: pg_sys::Oid) -> pg_sys::Oid {
-    let by_size = [pg_sys::INT2OID, pg_sys::INT4OID];
-    by_size.into_iter().find(|&typid| typid == a || typid == b).unwrap_or(pg_sys::INT8OID)
-}
-
-/// The value, if it fits the integer type.
-fn checked_cast(value: i64, typid: pg_sys::Oid) -> Option<i64> {
-    match typid {
-        pg_sys::INT2OID => i16::try_from(value).ok().map(Into::into),
-        pg_sys::INT4OID => i32::try_from(value).ok().map(Into::into),
-        pg_sys::INT8OID => Some(value),
-        _ => None,
-    }
 }
 
 /// The value of a constant that is not null, possibly relabeled as another type.
