@@ -42,10 +42,9 @@ struct Table {
 impl Table {
     /// Refuses a relation that has no columns of its own, or has another owner.
     fn read(relid: pg_sys::Oid) -> Self {
-        let sql = "SELECT c.relkind::text, format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid,
-                c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence = 'u'
-            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE c.oid = $1";
+        let sql = "SELECT relkind::text, format('%s.%I', relnamespace::regnamespace, relname), relname::text, relnamespace,
+                relowner, pg_has_role(relowner, 'USAGE'), relpersistence = 'u'
+            FROM pg_class WHERE oid = $1";
         rows(sql, &[relid.into()], |row| {
             let (relkind, name): (String, String) = (row.get(1), row.get(2));
             if !matches!(relkind.as_str(), "r" | "p") {
@@ -84,10 +83,9 @@ impl Attribute {
     fn read(id_column: &IdColumn, table: &Table) -> Self {
         let sql = "SELECT a.attnum, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
                 a.attidentity <> '', a.attgenerated <> '',
-                (SELECT min(format('%I.%I', n.nspname, c.relname))
+                (SELECT min(format('%s.%I', c.relnamespace::regnamespace, c.relname))
                  FROM pg_inherits AS i
                  JOIN pg_class AS c ON c.oid = i.inhparent
-                 JOIN pg_namespace AS n ON n.oid = c.relnamespace
                  JOIN pg_attribute AS p ON p.attrelid = c.oid AND p.attname = a.attname
                  WHERE i.inhrelid = a.attrelid)
             FROM pg_attribute AS a

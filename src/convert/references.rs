@@ -109,10 +109,9 @@ struct ColumnDescription {
 impl ColumnDescription {
     /// `None` if the column no longer exists.
     fn of(id_column: &IdColumn) -> Option<Self> {
-        let sql = "SELECT format('%I.%I', n.nspname, c.relname), quote_ident(a.attname),
+        let sql = "SELECT format('%s.%I', c.relnamespace::regnamespace, c.relname), quote_ident(a.attname),
                 pg_has_role(c.relowner, 'USAGE'), a.atttypid, format_type(a.atttypid, a.atttypmod)
             FROM pg_class AS c
-            JOIN pg_namespace AS n ON n.oid = c.relnamespace
             JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = $2::name
             WHERE c.oid = $1";
         rows(sql, &id_column.arguments(), |row| ColumnDescription {
@@ -248,10 +247,9 @@ fn detach_pending(id_column: &IdColumn) -> Option<(String, String)> {
 fn foreign_tables(id_column: &IdColumn) -> Vec<String> {
     let sql = format!(
         "{TREE}
-        SELECT format('%I.%I', n.nspname, c.relname)
+        SELECT format('%s.%I', c.relnamespace::regnamespace, c.relname)
         FROM tree
         JOIN pg_class AS c ON c.oid = tree.relid
-        JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relkind = 'f'
         ORDER BY 1"
     );
@@ -285,10 +283,10 @@ pub fn check_owners(id_column: &IdColumn, column: &str, owner: pg_sys::Oid, tabl
             FROM tree_column AS a
             JOIN pg_constraint AS k ON k.contype = 'f' AND k.confrelid = a.attrelid AND a.attnum = ANY (k.confkey)
             WHERE $4)
-        SELECT format('%I.%I', n.nspname, c.relname), quote_ident(pg_get_userbyid(c.relowner)), quote_ident(pg_get_userbyid($3))
+        SELECT format('%s.%I', c.relnamespace::regnamespace, c.relname), quote_ident(pg_get_userbyid(c.relowner)),
+            quote_ident(pg_get_userbyid($3))
         FROM checked
         JOIN pg_class AS c ON c.oid = checked.relid
-        JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relowner <> $3
         ORDER BY 1"
     );

@@ -57,13 +57,12 @@ pub struct Table {
 impl Table {
     /// `None` if there is no such relation.
     pub fn read(relid: pg_sys::Oid) -> Option<Self> {
-        let sql = "SELECT format('%I.%I', n.nspname, c.relname), c.relname::text, n.oid, quote_ident(n.nspname),
-                c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence::text, c.relreplident::text,
-                quote_ident(s.spcname), quote_ident(m.amname), p.partstrat::text,
+        let sql = "SELECT format('%s.%I', c.relnamespace::regnamespace, c.relname), c.relname::text, c.relnamespace,
+                c.relnamespace::regnamespace::text, c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence::text,
+                c.relreplident::text, quote_ident(s.spcname), quote_ident(m.amname), p.partstrat::text,
                 p.partnatts = 1 AND f.opfname = 'integer_ops' AND f.opfnamespace = 'pg_catalog'::regnamespace, a.atttypid,
                 quote_ident(a.attname), a.attname::text
             FROM pg_class AS c
-            JOIN pg_namespace AS n ON n.oid = c.relnamespace
             LEFT JOIN pg_tablespace AS s ON s.oid = c.reltablespace
             LEFT JOIN pg_am AS m ON m.oid = c.relam
             LEFT JOIN pg_partitioned_table AS p ON p.partrelid = c.oid
@@ -216,11 +215,11 @@ impl Table {
                 SELECT t.partition, i.inhrelid, i.inhparent, i.inhdetachpending
                 FROM tree AS t JOIN pg_inherits AS i ON i.inhparent = t.inhrelid
             ), named AS (
-                SELECT t.*, c.relkind, format('%I.%I', n.nspname, c.relname) AS name,
-                    format('ALTER TABLE %s DETACH PARTITION %I.%I FINALIZE;', inhparent::regclass, n.nspname, c.relname) AS finalize
+                SELECT t.*, relkind, format('%s.%I', relnamespace::regnamespace, relname) AS name,
+                    format('ALTER TABLE %s DETACH PARTITION %s.%I FINALIZE;', inhparent::regclass, relnamespace::regnamespace, relname)
+                        AS finalize
                 FROM tree AS t
-                JOIN pg_class AS c ON c.oid = t.inhrelid
-                JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                JOIN pg_class ON oid = inhrelid
             ), whole AS (
                 SELECT partition, min(name) FILTER (WHERE relkind = 'f') AS foreign_table,
                     min(finalize) FILTER (WHERE inhdetachpending) AS finalize

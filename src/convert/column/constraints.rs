@@ -50,12 +50,11 @@ impl Column {
     pub fn checks(&self) -> Vec<Check> {
         let sql = format!(
             "{TREE}{TREE_COLUMN}
-            SELECT quote_ident(k.conname), format('%I.%I', n.nspname, c.relname), pg_get_expr(k.conbin, k.conrelid)
+            SELECT quote_ident(k.conname), format('%s.%I', c.relnamespace::regnamespace, c.relname), pg_get_expr(k.conbin, k.conrelid)
             FROM tree_column AS a
             JOIN pg_constraint AS k ON k.conrelid = a.attrelid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
                 {IS_ENFORCED}
-            JOIN pg_class AS c ON c.oid = a.attrelid AND (k.conislocal OR c.relispartition)
-            JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+            JOIN pg_class AS c ON c.oid = a.attrelid AND (k.conislocal OR c.relispartition)"
         );
         rows(&sql, &self.id_column.arguments(), |row| Check { name: row.get(1), table: row.get(2), expression: row.get(3) })
     }

@@ -53,11 +53,10 @@ impl ExistingSequence {
                     AND d.refobjid = $1 AND d.refobjsubid = $2 AND d.deptype IN ('a', 'i')
                 UNION ALL
                 SELECT oid, false, 1 FROM named WHERE (SELECT count(*) FROM named) = 1)
-            SELECT s.oid, format('%I.%I', n.nspname, s.relname), q.seqcache, candidate.is_identity,
+            SELECT s.oid, format('%s.%I', s.relnamespace::regnamespace, s.relname), q.seqcache, candidate.is_identity,
                 obj_description(s.oid, 'pg_class')
             FROM candidate
             JOIN pg_class AS s ON s.oid = candidate.oid
-            JOIN pg_namespace AS n ON n.oid = s.relnamespace
             JOIN pg_sequence AS q ON q.seqrelid = s.oid
             ORDER BY candidate.rank, s.oid
             LIMIT 1";

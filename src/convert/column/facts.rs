@@ -42,10 +42,9 @@ impl Column {
     fn identities(&self) -> Vec<String> {
         let sql = format!(
             "{TREE}{TREE_COLUMN}
-            SELECT format('%I.%I', n.nspname, c.relname)
+            SELECT format('%s.%I', c.relnamespace::regnamespace, c.relname)
             FROM tree_column AS a
             JOIN pg_class AS c ON c.oid = a.attrelid
-            JOIN pg_namespace AS n ON n.oid = c.relnamespace
             WHERE a.attidentity <> ''
                 AND NOT (c.relispartition AND current_setting('server_version_num')::int >= 170000)"
         );
@@ -95,10 +94,9 @@ impl Column {
 
     /// The column's other sequences: those of a serial whose default was changed to another sequence.
     fn other_sequences(&self, existing: Option<&ExistingSequence>) -> Vec<String> {
-        let sql = "SELECT format('%I.%I', n.nspname, s.relname)
+        let sql = "SELECT format('%s.%I', s.relnamespace::regnamespace, s.relname)
             FROM pg_depend AS d
             JOIN pg_class AS s ON s.oid = d.objid AND s.relkind = 'S'
-            JOIN pg_namespace AS n ON n.oid = s.relnamespace
             WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
                 AND d.refobjid = $1 AND d.refobjsubid = $2 AND d.deptype = 'a' AND s.oid <> $3
             ORDER BY 1";
