@@ -23,12 +23,8 @@ const MAX_WITH_ROWS: usize = 3;
 
 const SHARE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 
-/// The newest ID cannot be read: the table has row security or rules, is on another server, or has no index that begins with the column; a
-/// lock is not available at once; or too many index entries are not visible rows.
-#[derive(Debug)]
-pub struct Unreadable;
-
-/// Which IDs of a column are read.
+/// Which IDs of a column are read. They cannot be read if the table has row security or rules, is on another server, or has no index that
+/// begins with the column; if a lock is not available at once; or if too many index entries are not visible rows.
 #[derive(Clone, Copy)]
 pub struct Newest<'a> {
     /// The column.
@@ -62,27 +58,25 @@ impl Newest<'_> {
             let table = Locked::open(relid).filter(|table| table.may_be_read(self.column))?;
             match table.form().relkind as u8 {
                 pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(table.partitions()),
-                _ => return table.newest_ids(self).ok(),
+                _ => return table.newest_ids(self),
             }
         }
-        self.of_last(partitions).ok()
+        self.of_last(partitions)
     }
 
-    /// The newest IDs in one partition or those below it, whoever asks.
-    ///
-    /// # Errors
-    /// A partition cannot be read. An older one does not have the newest ID, so none is returned.
-    pub fn of_partition(self, relid: pg_sys::Oid) -> Result<Vec<i64>, Unreadable> {
+    /// The newest IDs in one partition or those below it, whoever asks; `None` if one of these cannot be read. An older one does not have
+    /// the newest ID.
+    pub fn of_partition(self, relid: pg_sys::Oid) -> Option<Vec<i64>> {
         self.of_last(vec![relid])
     }
 
     /// The newest IDs in the last of these partitions and those below them.
-    fn of_last(self, mut partitions: Vec<pg_sys::Oid>) -> Result<Vec<i64>, Unreadable> {
+    fn of_last(self, mut partitions: Vec<pg_sys::Oid>) -> Option<Vec<i64>> {
         let (mut ids, mut with_rows) = (Vec::new(), 0);
         for _ in 0..MAX_PARTITIONS {
             let Some(partition) = partitions.pop().filter(|_| with_rows < MAX_WITH_ROWS) else { break };
             pgrx::check_for_interrupts!();
-            let partition = Locked::open(partition).ok_or(Unreadable)?;
+            let partition = Locked::open(partition)?;
             match partition.form().relkind as u8 {
                 pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(partition.partitions()),
                 _ => {
@@ -92,7 +86,7 @@ impl Newest<'_> {
                 }
             }
         }
-        Ok(self.of(ids))
+        Some(self.of(ids))
     }
 }
 
@@ -162,24 +156,20 @@ impl Locked {
     }
 
     /// The newest IDs in this table.
-    fn newest_ids(&self, newest: Newest) -> Result<Vec<i64>, Unreadable> {
+    fn newest_ids(&self, newest: Newest) -> Option<Vec<i64>> {
         if !self.has_readable_rows() {
-            return Err(Unreadable);
+            return None;
         }
         // SAFETY: the relation is open.
         let column = unsafe { pg_sys::get_attnum(self.relid(), newest.column.as_ptr()) };
         // An expression in an index is column 0.
         if column <= 0 {
-            return Err(Unreadable);
+            return None;
         }
         // SAFETY: a list of the OIDs of its indexes.
         let indexes = unsafe { oids(pg_sys::RelationGetIndexList(self.0)) };
-        indexes
-            .into_iter()
-            .filter_map(Locked::open)
-            .find(|index| index.orders(column))
-            .ok_or(Unreadable)
-            .and_then(|index| self.last_visible(&index, column, newest))
+        let index = indexes.into_iter().filter_map(Locked::open).find(|index| index.orders(column))?;
+        self.last_visible(&index, column, newest)
     }
 
     /// Whether this is an index whose entries are all rows, in the order of a column of IDs.
@@ -203,7 +193,7 @@ impl Locked {
     }
 
     /// The column of the last rows of this table in the order of the index that the current statement sees.
-    fn last_visible(&self, index: &Locked, column: pg_sys::AttrNumber, newest: Newest) -> Result<Vec<i64>, Unreadable> {
+    fn last_visible(&self, index: &Locked, column: pg_sys::AttrNumber, newest: Newest) -> Option<Vec<i64>> {
         let mut ids = Vec::new();
         // SAFETY: both are open and locked, and a function runs with a snapshot. The index has at least one column, and its operator class
         // is core's, whose function for `<=` is the key's.
@@ -245,7 +235,7 @@ impl Locked {
             pg_sys::index_endscan(scan);
             pg_sys::ExecDropSingleTupleTableSlot(slot);
             // A part of the newest could be only the odd ones.
-            if is_end || ids.len() == newest.count { Ok(ids) } else { Err(Unreadable) }
+            if is_end || ids.len() == newest.count { Some(ids) } else { None }
         }
     }
 }

@@ -140,17 +140,16 @@ impl Table {
         let partitions = self.partitions();
         let default = partitions.iter().find(|partition| partition.is_default);
         let mut ids = match default {
-            Some(default) => newest.of_partition(default.relid).ok()?,
+            Some(default) => newest.of_partition(default.relid)?,
             None => Vec::new(),
         };
         let mut in_ranges = 0;
         for partition in by_bounds(partitions).iter().rev() {
             pgrx::check_for_interrupts!();
             let of_partition = match newest.of_partition(partition.relid) {
-                Ok(of_partition) => of_partition,
                 // It has older IDs only.
-                Err(_) if in_ranges > 0 => break,
-                Err(_) => return None,
+                None if in_ranges > 0 => break,
+                of_partition => of_partition?,
             };
             in_ranges += of_partition.len();
             ids.extend(of_partition);
