@@ -30,6 +30,8 @@ use references::Extension;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
+const FUNCTION: &str = "snowflake_convert_column";
+
 /// `snowflake_convert_column(table_name regclass, column_name name, shard_id int, layout, check_shard boolean) → regclass`
 ///
 /// Without a layout, that of the column's present default, else the default layout; if the existing values are not IDs of another.
@@ -47,13 +49,14 @@ pub fn snowflake_convert_column(
     let name = required("column_name", column_name);
     let passed_layout = layout.map(|SqlLayout(layout)| layout);
     let check_shard = required("check_shard", check_shard);
-    check_transaction();
+    // A snapshot may miss what others commit before the table is locked.
+    check_writable(FUNCTION, "Only the primary generates IDs.");
+    check_read_committed(FUNCTION, "A conversion must see every row that is committed before it locks the table.");
 
     let extension = Extension::read();
     let column = Column::open(table, &from_server(name), &extension);
     let layout = passed_layout.unwrap_or_else(|| column.layout_of_default().unwrap_or_default());
-    let shard = shard::permitted(shard_id, layout)
-        .unwrap_or_else(|denied| Error::from(denied).raise("snowflake_convert_column", pg_sys::InvalidOid));
+    let shard = shard::permitted(shard_id, layout).unwrap_or_else(|denied| Error::from(denied).raise(FUNCTION, pg_sys::InvalidOid));
     if check_shard && layout.shards() == 1 {
         messages::no_shard_field(layout).raise();
     }
@@ -102,7 +105,7 @@ fn convert(column: &Column, options: &Options, extension: &Extension) -> pg_sys:
     for statement in plan::statements(&facts, &target, ticks) {
         execute(&statement, &[]);
     }
-    column.compile_again();
+    column.narrow_columns.compile_again();
     if let Some(check) = &target.shard_check {
         column.drop_if_duplicate(&check.name);
     }
@@ -122,14 +125,6 @@ fn required<T>(name: &str, argument: Option<T>) -> T {
         argument,
         "Only shard_id and layout can be null, which selects pg_snowflake.shard_id, and the layout of the present default or \"postgres\".",
     )
-}
-
-/// Refuses a transaction that cannot change a table, or whose snapshot may miss what others commit before the table is locked.
-#[track_caller]
-fn check_transaction() {
-    let function = "snowflake_convert_column";
-    check_writable(function, "Only the primary generates IDs.");
-    check_read_committed(function, "A conversion must see every row that is committed before it locks the table.");
 }
 
 /// Refuses if the existing values are probably IDs of another layout, which the caller has not passed. Warns if the caller has passed

@@ -27,7 +27,8 @@ pub struct Column {
     id_column: IdColumn,
     table: Table,
     attribute: Attribute,
-    narrow_columns: NarrowColumns,
+    /// Those whose type is changed.
+    pub narrow_columns: NarrowColumns,
 }
 
 /// The table's row in `pg_class`.
@@ -47,14 +48,12 @@ impl Table {
             FROM pg_class WHERE oid = $1";
         rows(sql, &[relid.into()], |row| {
             let (relkind, name): (String, String) = (row.get(1), row.get(2));
-            if !matches!(relkind.as_str(), "r" | "p") {
-                match relkind.as_str() {
-                    "v" | "m" => messages::view(name),
-                    "f" => messages::foreign_table(name),
-                    "S" => messages::sequence(name),
-                    _ => messages::not_a_table(name),
-                }
-                .raise()
+            match relkind.as_str() {
+                "r" | "p" => {}
+                "v" | "m" => messages::view(name).raise(),
+                "f" => messages::foreign_table(name).raise(),
+                "S" => messages::sequence(name).raise(),
+                _ => messages::not_a_table(name).raise(),
             }
             if !row.get::<bool>(6) {
                 messages::not_owner("table", &name, "").raise();
@@ -156,11 +155,6 @@ impl Column {
         self.table.owner
     }
 
-    /// After its type has been changed.
-    pub fn compile_again(&self) {
-        self.narrow_columns.compile_again();
-    }
-
     /// The layout of which the present default generates IDs; `None` if it generates none. Refuses a default that does not show it.
     pub fn layout_of_default(&self) -> Option<Layout> {
         match self.layouts_of_default().as_slice() {
@@ -181,10 +175,10 @@ impl Column {
         GeneratorCall::layouts(StoredExpression::calls_in_texts(rows(sql, &arguments, |row| row.get(1))))
     }
 
-    /// The highest value. max() reads it from the end of an index, if there is one.
-    fn highest(&self) -> Option<i64> {
+    /// The highest value that meets the condition. Without one, max() reads it from the end of an index, if there is one.
+    fn highest_where(&self, condition: &str) -> Option<i64> {
         let highest = format!("max({})::int8", self.attribute.name);
-        self.user_table().select(&highest, "", &[], |row| row.nullable(1))[0]
+        self.user_table().select(&highest, condition, &[], |row| row.nullable(1))[0]
     }
 
     fn user_table(&self) -> UserTable {

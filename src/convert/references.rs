@@ -23,10 +23,8 @@ pub struct Extension {
 impl Extension {
     /// Reads them from the catalog.
     pub fn read() -> Self {
-        let sql = "SELECT quote_ident(n.nspname), n.oid, t.oid
-            FROM pg_extension AS e
-            JOIN pg_namespace AS n ON n.oid = e.extnamespace
-            JOIN pg_type AS t ON t.typnamespace = n.oid AND t.typname = 'snowflake'
+        let sql = "SELECT e.extnamespace::regnamespace::text, e.extnamespace, t.oid
+            FROM pg_extension AS e JOIN pg_type AS t ON t.typnamespace = e.extnamespace AND t.typname = 'snowflake'
             WHERE e.extname = 'pg_snowflake'";
         let mut found = rows(sql, &[], |row| Extension { schema: row.get(1), namespace: row.get(2), snowflake: row.get(3) });
         found.pop().expect("the extension is there")

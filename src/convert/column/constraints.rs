@@ -29,8 +29,7 @@ impl Column {
             "WHERE CASE WHEN {name}::int8 < 0 THEN true ELSE ({}) <> {shard}::int8 END",
             layout.shard_formula(&format!("{name}::int8")),
         );
-        let highest = format!("max({name})::int8");
-        self.user_table().select(&highest, &of_other_shards, &[], |row| row.nullable(1))[0]
+        self.highest_where(&of_other_shards)
     }
 
     /// Drops the table's constraint with this quoted name, if another constraint has the same definition.
@@ -61,23 +60,19 @@ impl Column {
 
     /// Raises core's error if the type is a domain that rejects the ID.
     pub fn check_type(&self, id: i64) {
-        let Attribute { name, .. } = &self.attribute;
-        let converted = format!("{name} IS NOT NULL");
-        self.user_table().is_true(&converted, name, self.new_type(), id);
-    }
-
-    /// The column's type after the conversion.
-    fn new_type(&self) -> &str {
-        match self.attribute.type_name.as_str() {
-            "smallint" | "integer" => "int8",
-            other => other,
-        }
+        self.is_true(&format!("{} IS NOT NULL", self.attribute.name), id);
     }
 
     /// Whether an ID satisfies the CHECK, which may call any function that the owner of the tables chose.
     pub fn passes(&self, check: &Check, id: i64) -> bool {
-        let passes = format!("({}) IS NOT FALSE", check.expression);
-        self.user_table().is_true(&passes, &self.attribute.name, self.new_type(), id)
+        self.is_true(&format!("({}) IS NOT FALSE", check.expression), id)
+    }
+
+    /// The value of a condition for an ID in the column, with its type after the conversion.
+    fn is_true(&self, condition: &str, id: i64) -> bool {
+        let Attribute { name, type_name, .. } = &self.attribute;
+        let new_type: &str = if matches!(type_name.as_str(), "smallint" | "integer") { "int8" } else { type_name };
+        self.user_table().is_true(condition, name, new_type, id)
     }
 
     /// A free name of the form that core gives a CHECK: `TABLE_COLUMN_shard_check`.

@@ -34,7 +34,7 @@ impl Column {
             next,
             start,
             default_layout: self.only_layout_of_default(),
-            highest: self.highest(),
+            highest: self.highest_where(""),
         }
     }
 
@@ -165,8 +165,7 @@ impl Column {
             let name = pg_sys::ChooseRelationName(table.as_ptr(), column.as_ptr(), c"seq".as_ptr(), self.table.schema, false);
             from_server(CStr::from_ptr(name))
         };
-        let sql = "SELECT format('%I.%I', nspname, $2) FROM pg_namespace WHERE oid = $1";
-        rows(sql, &[self.table.schema.into(), text(&name)], |row| row.get(1)).remove(0)
+        rows("SELECT format('%s.%I', $1::regnamespace, $2)", &[self.table.schema.into(), text(&name)], |row| row.get(1)).remove(0)
     }
 }
 
