@@ -5,10 +5,9 @@ use crate::postgres::arguments::{arguments, function_info_v1};
 use crate::postgres::report::Raise;
 use crate::postgres::result_row::result_row;
 use crate::postgres::timestamp::{statement_start_us, timestamptz, unix_us_of};
-use pg_snowflake_ids::base32::{self, Base32Error};
 use pg_snowflake_ids::excerpt::ascii_excerpt;
 use pg_snowflake_ids::layout::{Fields, Layout, OutOfRange, Packed};
-use pg_snowflake_ids::{explain, instant, uuid};
+use pg_snowflake_ids::{base32, explain, instant, uuid};
 use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::prelude::*;
 
@@ -125,13 +124,10 @@ fn snowflake_to_base32(id: i64) -> String {
 /// `snowflake_from_base32(base32 text) → bigint`
 #[pg_extern(sql = false)]
 fn snowflake_from_base32(base32: &[u8]) -> i64 {
-    base32::decode(base32).unwrap_or_else(|error| not_base32(base32, error))
-}
-
-#[track_caller]
-fn not_base32(text: &[u8], error: Base32Error) -> ! {
-    let text = ascii_excerpt(text).map_or_else(String::new, |text| format!(": \"{text}\""));
-    messages::not_base32(text, error).raise()
+    base32::decode(base32).unwrap_or_else(|error| {
+        let text = ascii_excerpt(base32).map_or_else(String::new, |text| format!(": \"{text}\""));
+        messages::not_base32(text, error).raise()
+    })
 }
 
 /// `snowflake_to_uuid(id bigint, layout) → uuid`

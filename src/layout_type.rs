@@ -85,16 +85,14 @@ pub fn unpacked(bits: u64) -> Layout {
 /// Text to layout. STABLE, because an epoch must not be after the clock.
 #[pg_extern(sql = false)]
 fn snowflake_layout_in(text: &CStr) -> SqlLayout {
-    let now_us = now_us();
     // Read only as much as shows that a text is too long: it can have 1 GB.
     let text = text.to_bytes();
     let text = &text[..text.len().min(layout_spec::MAX_LENGTH + 1)];
     // A layout is ASCII. Anything else may be in another encoding, and is not repeated in the error.
-    let layout = match str::from_utf8(text) {
-        Ok(ascii) if ascii.is_ascii() => layout_spec::parse(ascii, now_us / 1000),
-        _ => layout_spec::parse("?", now_us / 1000),
-    };
-    layout.map(SqlLayout).unwrap_or_else(|SpecError { message, allowed }| messages::invalid_layout(message, allowed).raise())
+    let ascii = str::from_utf8(text).ok().filter(|text| text.is_ascii()).unwrap_or("?");
+    layout_spec::parse(ascii, now_us() / 1000)
+        .map(SqlLayout)
+        .unwrap_or_else(|SpecError { message, allowed }| messages::invalid_layout(message, allowed).raise())
 }
 
 /// Layout to text: the preset's name, or the spec.

@@ -45,7 +45,9 @@ impl Layout {
         let mut blocks: Vec<(u32, Span)> = Vec::new();
         for bit in 0..=self.time_bits {
             if ticks >> bit & 1 == 1 {
-                blocks.push((fold_of(first_of_block(ticks, bit.into()), 0), span));
+                // The blocks of higher bits come first.
+                let first_of_block = ticks & !((2 << bit) - 1);
+                blocks.push((fold_of(first_of_block, 0), span));
             }
             span.add(fold_of(1 << bit, 0));
         }
@@ -86,11 +88,6 @@ impl Span {
             _ => rest,
         })
     }
-}
-
-/// The first tick of the block of 2^bit ticks, where the blocks of higher bits come first.
-fn first_of_block(ticks: i64, bit: u32) -> i64 {
-    ticks & !((2 << bit) - 1)
 }
 
 #[cfg(test)]

@@ -24,9 +24,9 @@ const VARIANT: u128 = 2;
 /// assert_eq!(uuid::to_id(uuid, &INSTAGRAM), Some(11_637_205_501_278_089));
 /// ```
 pub fn from_id(id: i64, layout: &Layout) -> Option<u128> {
-    let (low_bits, ticks_per_ms) = (layout.low_bits(), ticks_per_ms(layout));
+    let ticks_per_ms = (1_000 / layout.tick_us()).max(1);
     let tick = layout.split(id).tick;
-    let low = id as u64 & low_mask(low_bits);
+    let low = id as u64 & low_mask(layout.low_bits());
     let unix_ms = u128::try_from(layout.instant_of(tick).div_euclid(1_000)).ok()?;
     if unix_ms >> 48 != 0 {
         return None;
@@ -47,10 +47,6 @@ pub fn to_id(uuid: u128, layout: &Layout) -> Option<i64> {
     // Bits that from_id() does not set, between the fields or within the millisecond, are lost here.
     let id = layout.shift_tick(tick) | low as i64;
     (from_id(id, layout) == Some(uuid)).then_some(id)
-}
-
-fn ticks_per_ms(layout: &Layout) -> i64 {
-    (1_000 / layout.tick_us()).max(1)
 }
 
 const fn low_mask(bits: u8) -> u64 {

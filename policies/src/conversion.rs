@@ -225,12 +225,10 @@ impl Sequence {
         let Sequence { name, grants, new } = self;
         let mut statements = match new {
             None => {
-                let alter =
-                    format!("ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 MINVALUE 1 NO MAXVALUE NO CYCLE START WITH {start}");
-                vec![match resume_at {
-                    Some(_) => alter,
-                    None => format!("{alter} RESTART WITH {first}"),
-                }]
+                let restart = if resume_at.is_some() { String::new() } else { format!(" RESTART WITH {first}") };
+                vec![format!(
+                    "ALTER SEQUENCE {name} AS pg_catalog.int8 INCREMENT BY 1 MINVALUE 1 NO MAXVALUE NO CYCLE START WITH {start}{restart}"
+                )]
             }
             Some(NewSequence { cache, is_unlogged, comment }) => {
                 let unlogged = if *is_unlogged { "UNLOGGED " } else { "" };
@@ -255,7 +253,8 @@ impl Sequence {
 impl ShardCheck {
     fn condition(&self, facts: &Facts, layout: Layout) -> String {
         let Facts { schema, column, .. } = facts;
-        let shard = shard_expression(schema, column, layout);
+        // All arguments are passed, as in the default.
+        let shard = format!("{schema}.snowflake_shard_id({column}::pg_catalog.int8, {})", layout_argument(schema, layout));
         let is_of_shard = format!("{shard} OPERATOR(pg_catalog.=) {}", self.shard);
         let Some(highest_of_other_shards) = self.highest_of_other_shards else { return is_of_shard };
         let first = layout.shift_tick(tick_after(highest_of_other_shards, layout));
@@ -278,12 +277,6 @@ fn default_expression(facts: &Facts, target: &Target) -> String {
     };
     let layout = layout_argument(schema, *layout);
     format!("{schema}.snowflake_nextval({sequence}, {shard}, {layout})")
-}
-
-/// The shard of a column's values. All arguments are passed, as in the default.
-fn shard_expression(schema: &str, column: &str, layout: Layout) -> String {
-    let layout = layout_argument(schema, layout);
-    format!("{schema}.snowflake_shard_id({column}::pg_catalog.int8, {layout})")
 }
 
 fn layout_argument(schema: &str, layout: Layout) -> String {
