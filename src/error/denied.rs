@@ -42,8 +42,8 @@ pub fn report(denied: Denied, function: &str) -> Report {
         },
         Denied::ClassNotOwned { shard, class } => {
             let owned = Fence::OwnedShards.value();
-            let (owned, query) = (excerpt_of(&owned), homed_shards_query(class));
-            messages::class_not_owned(shard, homed_shards(class), owned, query)
+            let homed_shards = messages::homed_shards(class.first, class.last, class.step);
+            messages::class_not_owned(shard, homed_shards, excerpt_of(&owned), homed_shards_query(class))
         }
         Denied::SettingUnknown => settings::no_ids_with_unknown(),
         Denied::SettingMasked(setting) if setting.is_lost() => messages::value_lost(setting.text()),
@@ -128,7 +128,8 @@ fn no_lease(shard: u32, class: Class) -> Report {
         let command = messages::set_on_this_server(Setting::OwnedShards.text(), format_args!("'{}'", owned.join(", ")));
         leases::not_claimed(shard, command)
     } else {
-        leases::class_not_claimed(shard, homed_shards(class), homed_shards_query(class))
+        let homed_shards = messages::homed_shards(class.first, class.last, class.step);
+        leases::class_not_claimed(shard, homed_shards, homed_shards_query(class))
     }
 }
 
@@ -140,11 +141,6 @@ pub fn with_last_answer(report: Report) -> Report {
         ("", None) => report.adding(&leases::no_answer_yet()),
         (answer, _) => report.adding(&leases::last_answer(answer)),
     }
-}
-
-/// Which shards homed IDs of the class have, as a sentence.
-fn homed_shards(Class { first, step, last }: Class) -> String {
-    messages::homed_shards(first, last, step)
 }
 
 /// The query for the list of the class.

@@ -31,19 +31,15 @@ use std::ffi::CStr;
 /// one such column must not break a view over all columns.
 #[pg_extern(sql = false)]
 fn snowflake_generator_calls(expression: StoredExpression) -> SetOfIterator<'static, NullableResultRow<11>> {
-    let (calls, unreadable) = match expression.calls() {
-        Ok(calls) => (calls, None),
-        Err(unreadable) => (Vec::new(), Some(unreadable)),
-    };
-    let rows = calls.into_iter().map(call_row).chain(unreadable.map(unreadable_row));
-    SetOfIterator::new(rows)
-}
-
-/// The row of a default that cannot be read. Only its dependency on a generator is known.
-fn unreadable_row(Unreadable(error): Unreadable) -> NullableResultRow<11> {
-    let mut row = [None; 11];
-    row[10] = error.into_datum();
-    NullableResultRow(row)
+    match expression.calls() {
+        Ok(calls) => SetOfIterator::new(calls.into_iter().map(call_row)),
+        // Only that it depends on a generator is known.
+        Err(Unreadable(error)) => {
+            let mut row = [None; 11];
+            row[10] = error.into_datum();
+            SetOfIterator::once(NullableResultRow(row))
+        }
+    }
 }
 
 /// The row of a generator call.

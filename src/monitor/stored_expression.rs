@@ -103,16 +103,11 @@ unsafe impl SqlTranslatable for StoredExpression {
 }
 
 impl StoredExpression {
-    /// The expression in a `pg_node_tree` that was read as text.
-    pub fn of_text(text: String) -> Option<Self> {
-        Text(text).into_datum().map(StoredExpression)
-    }
-
     /// The generator calls in expressions that were read as text. `None` stands for an expression that cannot be read.
     pub fn calls_in_texts(texts: Vec<String>) -> Vec<Option<GeneratorCall>> {
         let mut found = Vec::new();
         for text in texts {
-            match StoredExpression::of_text(text).map(|expression| expression.calls()) {
+            match Text(text).into_datum().map(|datum| StoredExpression(datum).calls()) {
                 Some(Ok(calls)) => found.extend(calls.into_iter().map(Some)),
                 _ => found.push(None),
             }
@@ -123,7 +118,8 @@ impl StoredExpression {
     /// The generator calls in the expression, from the outermost to the innermost.
     pub fn calls(&self) -> Result<Vec<GeneratorCall>, Unreadable> {
         let (_, functions) = self.tree()?;
-        let extension = this_extension();
+        // SAFETY: a C string. The extension is there, since a function of it runs.
+        let extension = unsafe { pg_sys::get_extension_oid(c"pg_snowflake".as_ptr(), false) };
         let mut calls = Vec::new();
         memory::reserve(&mut calls, functions.len());
         // SAFETY: the functions are of the server's own tree.
@@ -398,9 +394,4 @@ unsafe fn is_extension_function(function: pg_sys::Oid, name: &CStr, extension: p
             && pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function) == extension
             && PgProc::new(function).is_some_and(|function| function.prolang().to_u32() == C_LANGUAGE)
     }
-}
-
-fn this_extension() -> pg_sys::Oid {
-    // SAFETY: a C string. The extension is there, since a function of it runs.
-    unsafe { pg_sys::get_extension_oid(c"pg_snowflake".as_ptr(), false) }
 }

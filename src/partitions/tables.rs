@@ -55,10 +55,7 @@ impl Tables {
                     let reason = reasons::without_ranges(partition.foreign_table.is_some());
                     found.others.push((partition, reason));
                 }
-                Key::OtherRange => {
-                    let reason = format!("is partitioned by {}", table.key());
-                    found.others.push((partition, reason));
-                }
+                Key::OtherRange => found.others.push((partition, format!("is partitioned by {}", table.key()))),
                 Key::OfIds => {
                     table.check_owner();
                     found.by_range.push(table);
