@@ -6,7 +6,6 @@
 
 mod creation;
 mod outcome;
-mod reasons;
 mod removal;
 mod table;
 mod tables;
@@ -73,7 +72,7 @@ fn snowflake_create_partitions(parent: Option<pg_sys::Oid>, step: Option<Interva
             rows.push(Outcome { message: warning, ..Outcome::of(table, "warning") });
         }
         if let Some(starts_us) = wanted.beyond_layout {
-            let message = Some(reasons::beyond_layout(layout));
+            let message = Some(outcome::beyond_layout(layout));
             rows.push(Outcome { span: (Some(starts_us), None), message, ..Outcome::of(table, "failed") });
         }
         rows

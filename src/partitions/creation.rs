@@ -1,7 +1,6 @@
 //! The creation of partitions.
 
-use super::outcome::{Outcome, span_of};
-use super::reasons;
+use super::outcome::{self, Outcome, span_of};
 use super::table::{Partition, Table};
 use super::tables::{Patience, is_lock_timeout};
 use crate::postgres::query::execute;
@@ -75,7 +74,7 @@ pub fn create(table: &Table, ranges: &[Wanted], step: Step, layout: &Layout, pat
     let partitions = table.partitions();
     let (existing, bounds) = with_bounds(&partitions);
     for range in ranges {
-        let mut outcome = match (coverage(&bounds, range.bounds), &busy) {
+        let mut row = match (coverage(&bounds, range.bounds), &busy) {
             (Coverage::Whole(index), _) => existing_partition(table, existing[index]),
             (_, Some(message)) => Outcome { message: Some(String::clone(message)), ..Outcome::of(table, "failed") },
             (_, None) => {
@@ -85,14 +84,14 @@ pub fn create(table: &Table, ranges: &[Wanted], step: Step, layout: &Layout, pat
                 created.unwrap_or_else(|error| {
                     // Whoever holds the table would let the others wait in vain, too.
                     let is_busy = !is_locked && is_lock_timeout(&error);
-                    let message = reasons::of_creation(error, table);
+                    let message = outcome::of_creation(error, table);
                     busy = is_busy.then(|| message.clone());
                     Outcome { message: Some(message), ..Outcome::of(table, "failed") }
                 })
             }
         };
-        outcome.span = (Some(range.span.start), Some(range.span.end));
-        rows.push(outcome);
+        row.span = (Some(range.span.start), Some(range.span.end));
+        rows.push(row);
     }
     let partitions = table.partitions();
     let (_, bounds) = with_bounds(&partitions);
@@ -105,7 +104,7 @@ pub fn create(table: &Table, ranges: &[Wanted], step: Step, layout: &Layout, pat
         let has_rows = attempt(|| partition.has_rows(table.owner));
         Outcome {
             partition: Some(partition.name.clone()),
-            message: Some(reasons::default_partition(has_rows)),
+            message: Some(outcome::default_partition(has_rows)),
             ..Outcome::of(table, "default")
         }
     }));
@@ -116,7 +115,7 @@ fn existing_partition(table: &Table, partition: &Partition) -> Outcome {
     let finalize = partition.finalize.as_deref();
     Outcome {
         partition: Some(partition.name.clone()),
-        message: finalize.map(|finalize| reasons::detach_pending(partition, finalize)),
+        message: finalize.map(|finalize| outcome::detach_pending(partition, finalize)),
         ..Outcome::of(table, if finalize.is_some() { "failed" } else { "exists" })
     }
 }

@@ -1,7 +1,6 @@
 //! The removal of old partitions.
 
-use super::outcome::{Outcome, span_of};
-use super::reasons;
+use super::outcome::{self, Outcome, span_of};
 use super::table::{Partition, Table};
 use super::tables::{Patience, is_lock_timeout};
 use crate::postgres::query::execute;
@@ -60,10 +59,10 @@ pub fn older_partitions(table: &Table, age: &Age) -> Vec<Older> {
     let reason_of = |index: usize| {
         doubts[index].map(|doubt| {
             let reason = match doubt {
-                Doubt::Later(later) => reasons::later_doubt(&partitions[later], doubts[later], &age.layout),
-                doubt => reasons::doubt(&partitions[index], doubt, &age.layout),
+                Doubt::Later(later) => outcome::later_doubt(&partitions[later], doubts[later], &age.layout),
+                doubt => outcome::doubt(&partitions[index], doubt, &age.layout),
             };
-            ("kept", reasons::kept(table, &partitions[index], &reason))
+            ("kept", outcome::kept(table, &partitions[index], &reason))
         })
     };
     let reasons: Vec<_> = (0..partitions.len()).map(reason_of).collect();
@@ -82,7 +81,7 @@ pub fn count_from_newest_id(table: &Table, age: &mut Age, before_us: impl Fn(i64
     let newest = match attempt_and_roll_back(|| table.newest_id_before(end)) {
         Ok(newest) => newest,
         Err(error) => {
-            let message = reasons::newest_id_not_read(&error, table);
+            let message = outcome::newest_id_not_read(&error, table);
             for Older { obstacle, .. } in &mut older {
                 obstacle.get_or_insert_with(|| ("failed", message.clone()));
             }
@@ -95,8 +94,8 @@ pub fn count_from_newest_id(table: &Table, age: &mut Age, before_us: impl Fn(i64
     let is_older = |bounds: Bounds| bounds.ends_before(&age.layout, age.before_us);
     let mut newer: Vec<_> = older.into_iter().filter(|older| older.partition.bounds.is_some_and(|bounds| !is_older(bounds))).collect();
     for Older { partition, obstacle } in &mut newer {
-        let reason = reasons::newest_id(newest_us);
-        obstacle.get_or_insert_with(|| ("kept", reasons::kept(table, partition, &reason)));
+        let reason = outcome::newest_id(newest_us);
+        obstacle.get_or_insert_with(|| ("kept", outcome::kept(table, partition, &reason)));
     }
     let mut older = older_partitions(table, age);
     older.append(&mut newer);
@@ -112,9 +111,9 @@ pub fn drop_older(table: &Table, age: &Age, older: Vec<Older>, detach_only: bool
         let partition = &partition;
         let mut name = partition.name.clone();
         let (action, message) = if let Some(foreign_table) = &partition.foreign_table {
-            ("skipped", Some(reasons::foreign_partition(partition, foreign_table)))
+            ("skipped", Some(outcome::foreign_partition(partition, foreign_table)))
         } else if let Some(finalize) = &partition.finalize {
-            ("failed", Some(reasons::detach_pending(partition, finalize)))
+            ("failed", Some(outcome::detach_pending(partition, finalize)))
         } else if let Some((action, message)) = obstacle {
             (action, Some(message))
         } else if patience.removals == 0 {
@@ -136,7 +135,7 @@ pub fn drop_older(table: &Table, age: &Age, older: Vec<Older>, detach_only: bool
                     if is_timeout {
                         patience.note_timeout();
                     }
-                    let message = Some(reasons::of_removal(error, table));
+                    let message = Some(outcome::of_removal(error, table));
                     // While this one waits for the table, all that come later wait behind it.
                     busy = if is_timeout && !is_locked { message.clone() } else { None };
                     ("failed", message)
@@ -151,7 +150,7 @@ pub fn drop_older(table: &Table, age: &Age, older: Vec<Older>, detach_only: bool
         });
     }
     if left > 0 {
-        let message = reasons::left_for_next_call(left);
+        let message = outcome::left_for_next_call(left);
         rows.push(Outcome { message: Some(message), ..Outcome::of(table, "skipped") });
     }
     rows

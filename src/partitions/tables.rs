@@ -1,6 +1,6 @@
 //! The tables that a call is about, what is refused of them, and how long their locks are waited for.
 
-use super::reasons;
+use super::outcome;
 use super::table::{Key, Partition, Table};
 use crate::distributed;
 use crate::postgres::query::rows;
@@ -44,7 +44,7 @@ impl Tables {
             pgrx::check_for_interrupts!();
             // Its rows are no longer the table's.
             if let Some(finalize) = partition.finalize.as_ref().filter(|_| partition.is_detach_pending) {
-                let reason = reasons::detach_pending(&partition, finalize);
+                let reason = outcome::detach_pending(&partition, finalize);
                 found.others.push((partition, reason));
                 continue;
             }
@@ -52,7 +52,7 @@ impl Tables {
             let Some(table) = Table::read(partition.relid) else { continue };
             match &table.key {
                 Key::None => {
-                    let reason = reasons::without_ranges(partition.foreign_table.is_some());
+                    let reason = outcome::without_ranges(partition.foreign_table.is_some());
                     found.others.push((partition, reason));
                 }
                 Key::OtherRange => found.others.push((partition, format!("is partitioned by {}", table.key()))),
