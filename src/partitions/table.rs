@@ -139,10 +139,7 @@ impl Table {
         let newest = Newest { column: &column, count, at_most };
         let partitions = self.partitions();
         let default = partitions.iter().find(|partition| partition.is_default);
-        let mut ids = match default {
-            Some(default) => newest.of_partition(default.relid)?,
-            None => Vec::new(),
-        };
+        let mut ids = default.map_or(Some(Vec::new()), |default| newest.of_partition(default.relid))?;
         let mut in_ranges = 0;
         for partition in by_bounds(partitions).iter().rev() {
             pgrx::check_for_interrupts!();
