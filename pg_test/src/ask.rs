@@ -13,8 +13,13 @@ pub fn database() -> (Database, Client) {
 
 /// A database with a sequence `s`, and a session that has not used it yet.
 pub fn database_with_sequence() -> (Database, Client) {
+    database_with("CREATE SEQUENCE s")
+}
+
+/// A database in which `setup` has run, and a session.
+pub fn database_with(setup: &str) -> (Database, Client) {
     let (database, mut client) = database();
-    client.batch_execute("CREATE SEQUENCE s").expect("a new database");
+    run(&mut client, setup);
     (database, client)
 }
 
@@ -26,8 +31,13 @@ pub fn server() -> (Cluster, Client) {
 
 /// A server with a sequence `s`, and a session that has not used it yet.
 pub fn server_with_sequence() -> (Cluster, Client) {
+    server_with("CREATE SEQUENCE s")
+}
+
+/// A server in whose database `postgres` `setup` has run, and a session.
+pub fn server_with(setup: &str) -> (Cluster, Client) {
     let (cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s").expect("a new database");
+    run(&mut client, setup);
     (cluster, client)
 }
 
@@ -75,6 +85,11 @@ pub struct Refusal<'a> {
     pub message: &'a str,
     /// A part of the hint.
     pub hint: &'a str,
+}
+
+/// An error with any hint or none.
+pub const fn refusal<'a>(sqlstate: &'a str, message: &'a str) -> Refusal<'a> {
+    Refusal { sqlstate, message, hint: "" }
 }
 
 /// The error that a statement raises.

@@ -16,8 +16,7 @@ pub const RECIPE: &str = include_str!("../../docs/citus/recipe.sql");
 pub const TABLES: [&str; 2] = ["posts", "homed_posts"];
 
 /// A distributed table `source`, whose rows the workers read.
-const SOURCE: &str = "CREATE TABLE source (n bigint PRIMARY KEY, body text);
-                      SELECT create_distributed_table('source', 'n');";
+const SOURCE: &str = "CREATE TABLE source (n bigint PRIMARY KEY, body text); SELECT create_distributed_table('source', 'n');";
 
 /// A coordinator and its workers. Each node has the number of its group: 0 is the coordinator.
 pub struct Fleet {
@@ -40,8 +39,7 @@ impl Fleet {
     /// A coordinator and this many workers, without tables.
     fn start(workers: usize) -> Fleet {
         let fleet = Fleet::apart(workers + 1);
-        let set = format!("SELECT citus_set_coordinator_host('{}')", fleet.address(0));
-        run(&mut fleet.coordinator(), &set);
+        run(&mut fleet.coordinator(), &format!("SELECT citus_set_coordinator_host('{}')", fleet.address(0)));
         (1..=workers).for_each(|node| fleet.join(node));
         fleet
     }
@@ -51,8 +49,7 @@ impl Fleet {
         let fleet = Fleet::start(workers);
         fleet.nodes[0].psql(SUPERUSER, RECIPE);
         fleet.nodes[0].psql(SUPERUSER, SOURCE);
-        let fill = format!("INSERT INTO source SELECT n, 'source' FROM generate_series(1, {rows}) AS n");
-        run(&mut fleet.coordinator(), &fill);
+        run(&mut fleet.coordinator(), &format!("INSERT INTO source SELECT n, 'source' FROM generate_series(1, {rows}) AS n"));
         fleet
     }
 
@@ -75,14 +72,12 @@ impl Fleet {
             // Fewer than the default, since each that moves takes a second.
             .setting("citus.shard_count", "12")
             .start();
-        let name = format!("ALTER SYSTEM SET citus.local_hostname = '{}'", server.dir().display());
-        reload_with(&mut server.connect(), &name);
+        reload_with(&mut server.connect(), &format!("ALTER SYSTEM SET citus.local_hostname = '{}'", server.dir().display()));
         self.nodes.push(server);
     }
 
     fn join(&self, node: usize) {
-        let add = format!("SELECT citus_add_node('{}', 5432)", self.address(node));
-        run(&mut self.coordinator(), &add);
+        run(&mut self.coordinator(), &format!("SELECT citus_add_node('{}', 5432)", self.address(node)));
     }
 
     /// The name of a node, under which the others find it.
@@ -151,7 +146,6 @@ impl Way {
         }
     }
 
-    /// Inserts this many rows.
     pub fn insert(self, client: &mut Client, table: &str, rows: usize) {
         let sql = self.statement(table, rows);
         let statements = match self {
@@ -182,8 +176,7 @@ pub fn rows_and_ids(client: &mut Client, table: &str, column: &str) -> (i64, i64
 
 /// The default of a table's first column.
 pub fn default_of(client: &mut Client, table: &str) -> String {
-    let default = format!("SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '{table}'::regclass AND adnum = 1");
-    printed(client, &default)
+    printed(client, &format!("SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '{table}'::regclass AND adnum = 1"))
 }
 
 /// How many rows of a condition are on another node than the one that generated their ID.

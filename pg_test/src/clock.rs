@@ -7,20 +7,26 @@ use crate::id::now_ms;
 use crate::process::backend_pid;
 use crate::sequence::{counter_in_an_hour, state};
 use crate::wait::wait_until_it_waits_for_the_clock;
+use postgres::Client;
 use std::thread::spawn;
 use std::time::{Duration, Instant};
 
 /// Inserts into `posts`, and returns the new ID.
 pub const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
-/// A server whose clock a test sets, with a table `posts` of shard 5 and its sequence `posts_id_seq`.
-pub fn cluster_with_posts() -> Cluster {
+/// A server whose clock a test sets and a session, with a table `posts` of shard 5 and its sequence `posts_id_seq`.
+pub fn server_with_posts() -> (Cluster, Client) {
     let cluster = Cluster::builder().fake_clock().start();
+    let mut client = cluster.connect();
     let sql = "CREATE SEQUENCE posts_id_seq;
         CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('posts_id_seq', 5));
         ALTER SEQUENCE posts_id_seq OWNED BY posts.id";
-    run(&mut cluster.connect(), sql);
-    cluster
+    run(&mut client, sql);
+    (cluster, client)
+}
+
+pub fn cluster_with_posts() -> Cluster {
+    server_with_posts().0
 }
 
 /// Sets the clock of a server to a time, such as `2026-11-23 12:00Z`.

@@ -95,7 +95,7 @@ impl Cluster {
     /// Starts the server and waits until it accepts connections, after recovery if needed.
     pub fn start(&mut self) {
         assert!(self.postmaster.is_none(), "the server is running");
-        let log = self.log_file();
+        let log = OpenOptions::new().create(true).append(true).open(self.log_path()).expect("a log file can be made");
         let mut postgres = match self.options.valgrind {
             Some(tool) => tool.postgres(self.dir.path()),
             None => self.command("postgres"),
@@ -211,8 +211,7 @@ impl Cluster {
         self.has_killed_a_backend = true;
         let restarts = self.restarts_in_log();
         kill(Pid::from_raw(pid), Signal::SIGKILL).expect("the backend can be killed");
-        let restarts_again = comes_true(|| self.restarts_in_log() > restarts);
-        assert!(restarts_again, "the server does not restart:\n{}", self.log());
+        assert!(comes_true(|| self.restarts_in_log() > restarts), "the server does not restart:\n{}", self.log());
         self.wait_until_up();
     }
 
@@ -287,10 +286,6 @@ impl Cluster {
 
     fn log_path(&self) -> PathBuf {
         self.dir.path().join("log")
-    }
-
-    fn log_file(&self) -> File {
-        OpenOptions::new().create(true).append(true).open(self.log_path()).expect("a log file can be made")
     }
 
     fn wait_until_up(&mut self) {

@@ -15,8 +15,7 @@ use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 
-/// The roles of the shared server, apart from the superuser. They may log in, and a test grants them what they need in its
-/// database.
+/// The roles of the shared server, apart from the superuser. They may log in, and a test grants them what they need in its database.
 pub const ROLES: [&str; 5] = ["owner", "writer", "reader", "other", "node"];
 
 /// What every [`Database::new`] is a copy of.

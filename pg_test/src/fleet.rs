@@ -1,7 +1,6 @@
 //! A router and the servers behind it: many logical shards on few servers, with `postgres_fdw` in between.
 //!
-//! A logical shard is a schema: tables, foreign keys between them, and the sequence that generates its IDs. The SQL is in
-//! `docs/routing`.
+//! A logical shard is a schema: tables, foreign keys between them, and the sequence that generates its IDs. The SQL is in `docs/routing`.
 
 pub mod audit;
 pub mod relocation;
@@ -53,8 +52,7 @@ impl Fleet {
         }
         for shard in fleet.shards() {
             fleet.create_shard(shard, fleet.homes[shard]);
-            let route = format!("{}{ROUTE}", fleet.variables(shard));
-            fleet.router.psql(SUPERUSER, &route);
+            fleet.router.psql(SUPERUSER, &format!("{}{ROUTE}", fleet.variables(shard)));
         }
         fleet
     }
@@ -84,8 +82,7 @@ impl Fleet {
         for server in servers {
             let mut client = self.servers[server].connect();
             let owned = self.owned_shards(server);
-            let set = format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{owned}'");
-            reload_with(&mut client, &set);
+            reload_with(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{owned}'"));
             self.wait_for_leases(server);
         }
     }
@@ -118,8 +115,7 @@ impl Fleet {
 
     /// Creates the schema of a shard on that server, with empty tables.
     fn create_shard(&self, shard: usize, server: usize) {
-        let script = format!("{}{SHARD}", self.variables(shard));
-        self.servers[server].psql(SUPERUSER, &script);
+        self.servers[server].psql(SUPERUSER, &format!("{}{SHARD}", self.variables(shard)));
     }
 
     /// The psql variables for the scripts of a shard.

@@ -11,10 +11,8 @@ pub const SEQS: i64 = 1024;
 
 const SHARDS: i64 = 4096;
 
-/// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// The time in Unix milliseconds.
     pub unix_ms: i64,
     pub shard: i64,
     /// The number within that millisecond.

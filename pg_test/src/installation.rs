@@ -181,8 +181,7 @@ pub fn copy(to: &Path) -> PathBuf {
 pub fn copy_without_extension(to: &Path) -> PathBuf {
     let (from, programs) = folder_and_programs();
     fs::create_dir(to).expect("a folder can be made");
-    let copy = "tar -C \"$0\" --exclude='pg_snowflake*' -cf - . | tar -C \"$1\" -xf -";
-    run(Command::new("sh").args(["-c", copy]).arg(from).arg(to), b"");
+    run(Command::new("sh").args(["-c", "tar -C \"$0\" --exclude='pg_snowflake*' -cf - . | tar -C \"$1\" -xf -"]).arg(from).arg(to), b"");
     to.join(programs)
 }
 

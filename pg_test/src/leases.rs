@@ -142,8 +142,7 @@ pub fn first_id(client: &mut Client, query: &str) -> i64 {
 
 /// How many sessions of servers in the registry wait for that event, or for one of that type.
 pub fn waiting_sessions(registry: &Registry, event: &str) -> i64 {
-    let query = "SELECT count(*) FROM pg_stat_activity
-                 WHERE usename = 'node' AND $1 IN (wait_event_type, wait_event)";
+    let query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'node' AND $1 IN (wait_event_type, wait_event)";
     let row = registry.cluster.connect().query_one(query, &[&event]);
     row.expect("a superuser sees all sessions").get(0)
 }

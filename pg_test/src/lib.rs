@@ -1,9 +1,8 @@
 //! Private PostgreSQL servers for the tests of pg_snowflake, and helpers to query them.
 //!
-//! The tests see the extension only through SQL, over real connections to real servers that can be killed, restarted and
-//! copied. Nothing here is linked into the extension, and nothing of the extension is linked into this crate, except the
-//! table of presets. The arithmetic of an ID is stated independently in [`id`], from the published formula, so that the
-//! extension is never compared with itself.
+//! The tests see the extension only through SQL, over real connections to real servers that can be killed, restarted and copied. Nothing
+//! here is linked into the extension, and nothing of the extension is linked into this crate, except the table of presets. The arithmetic
+//! of an ID is stated independently in [`id`], from the published formula, so that the extension is never compared with itself.
 //!
 //! The servers come from the installation that `PG_CONFIG` names, with the extension installed. Linux only.
 //!
@@ -29,6 +28,7 @@ pub mod installation;
 pub mod leases;
 pub mod memory;
 pub mod output;
+pub mod prelude;
 pub mod process;
 pub mod record;
 pub mod regress;

@@ -7,7 +7,6 @@ use postgres::Client;
 use std::process::Child;
 use std::time::Duration;
 
-/// The process that serves a session.
 pub fn backend_pid(client: &mut Client) -> i32 {
     client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0)
 }
@@ -26,8 +25,7 @@ pub fn sleeps(pid: i32) -> u64 {
     status(pid, "voluntary_ctxt_switches:")
 }
 
-/// The private memory of a process in kB: the server's shared memory counts for every process that has touched it, and is
-/// left out.
+/// The private memory of a process in kB: the server's shared memory counts for every process that has touched it, and is left out.
 pub fn private_memory_kb(pid: i32) -> u64 {
     status(pid, "RssAnon:")
 }

@@ -128,8 +128,7 @@ fn names_in(dir: &Path, extension: &str) -> BTreeSet<String> {
     files
         .map(|file| {
             let path = file.expect("a folder can be listed").path();
-            let is_known = path.extension().is_some_and(|found| found == extension);
-            assert!(is_known, "{} is not a .{extension} file", path.display());
+            assert!(path.extension().is_some_and(|found| found == extension), "{} is not a .{extension} file", path.display());
             let name = path.file_stem().expect("a file has a name");
             name.to_str().expect("a name in UTF-8").to_owned()
         })

@@ -15,7 +15,6 @@ const MANIFEST: &str = include_str!("../../Cargo.toml");
 pub const EXTENSIONS: [Extension; 2] = [SNOWFLAKE, REGISTRY];
 
 pub const SNOWFLAKE: Extension = Extension { name: "pg_snowflake", folder: "sql" };
-
 pub const REGISTRY: Extension = Extension { name: "pg_snowflake_registry", folder: "sql/registry" };
 
 pub struct Extension {

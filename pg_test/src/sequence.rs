@@ -1,5 +1,4 @@
-//! Sequences: their state as core keeps it, taking IDs from them, a sequence that the clock does not affect, and the WAL
-//! that they write.
+//! Sequences: their state as core keeps it, taking IDs from them, a sequence that the clock does not affect, and the WAL that they write.
 
 use crate::Cluster;
 use crate::id::{first_counter_at, now_ms};
@@ -64,15 +63,13 @@ pub fn counter_in_an_hour() -> i64 {
 
 /// The LSN at which the next record is inserted.
 pub fn insert_lsn(client: &mut Client) -> String {
-    let lsn = "SELECT pg_current_wal_insert_lsn()::text";
-    client.query_one(lsn, &[]).expect("a superuser on a primary").get(0)
+    client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[]).expect("a superuser on a primary").get(0)
 }
 
 /// How many records of sequences have been written since `start`, an LSN.
 pub fn sequence_records_since(cluster: &Cluster, client: &mut Client, start: &str) -> usize {
     // A transactional message in the WAL is flushed, and with it everything before it.
-    let message = "SELECT pg_logical_emit_message(true, 'pg_test', 'end')";
-    client.batch_execute(message).expect("a superuser on a primary");
+    client.batch_execute("SELECT pg_logical_emit_message(true, 'pg_test', 'end')").expect("a superuser on a primary");
     let end = insert_lsn(client);
     cluster.count_wal_records("Sequence", start, &end)
 }

@@ -40,8 +40,7 @@ pub fn wait_for_more_rows(client: &mut Client, table: &str, rows: i64) {
     let count = format!("SELECT count(*) FROM {table}");
     let row = client.query_one(&count, &[]).unwrap_or_else(|error| panic!("{count}: {error:?}"));
     let wanted = row.get::<_, i64>(0) + rows;
-    let has_them = format!("SELECT count(*) >= {wanted} FROM {table}");
-    wait_for(client, &has_them, &format!("{table} has {rows} more rows"));
+    wait_for(client, &format!("SELECT count(*) >= {wanted} FROM {table}"), &format!("{table} has {rows} more rows"));
 }
 
 /// What a call of the session `other` returns that waits for a lock, and what this session does as soon as it waits, such as to release
@@ -84,8 +83,7 @@ pub fn wait_until_it_waits_for_a_lock(observer: &mut Client, pid: i32) {
 pub fn wait_until_it_waits_for_the_clock(observer: &mut Client, pid: i32) {
     // From PostgreSQL 17 on an extension names its waits.
     let waits = format!(
-        "SELECT wait_event_type = 'Extension' AND wait_event IN ('Extension', 'SnowflakeClock')
-         FROM pg_stat_activity WHERE pid = {pid}"
+        "SELECT wait_event_type = 'Extension' AND wait_event IN ('Extension', 'SnowflakeClock') FROM pg_stat_activity WHERE pid = {pid}"
     );
     wait_for(observer, &waits, "the call waits for the clock");
 }

@@ -65,8 +65,7 @@ impl Cluster {
         };
         client.batch_execute(&create).expect("the extension can be created");
         if self.options.is_updated {
-            let update = "ALTER EXTENSION pg_snowflake UPDATE";
-            client.batch_execute(update).expect("the extension can be updated");
+            client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").expect("the extension can be updated");
         }
     }
 

@@ -4,11 +4,9 @@
 //! the one before it, so that two servers never accept writes for the shard at the same time:
 //!
 //! 1. on the router: the shard's foreign tables are locked, so that clients of the router wait;
-//! 2. on the old server: its tables and its sequence are locked, so that direct clients wait; the new server
-//!    gets the last changes and the state of the sequence; the schema is renamed, and the transaction commits:
-//!    from here on the old server refuses writes;
-//! 3. on the router: the foreign server's address is changed, and the transaction commits: from here on the new server
-//!    accepts the writes.
+//! 2. on the old server: its tables and its sequence are locked, so that direct clients wait; the new server gets the last changes and the
+//!    state of the sequence; the schema is renamed, and the transaction commits: from here on the old server refuses writes;
+//! 3. on the router: the foreign server's address is changed, and the transaction commits: from here on the new server accepts the writes.
 //!
 //! A failure before the commit of 2 changes nothing. One between the commits leaves a shard that nobody can write to until
 //! 3 is done by hand, and loses nothing.
@@ -130,10 +128,9 @@ impl Clients {
         self.router.batch_execute(&format!("BEGIN; SET LOCAL lock_timeout = {lock_wait_ms}; {}", lock.join(";")))
     }
 
-    /// Locks the tables and the sequence of the old server. LOCK TABLE cannot lock a sequence; ALTER SEQUENCE CYCLE
-    /// does, and waits for transactions that have taken an ID and not yet committed. CYCLE also makes calls that wait
-    /// for the sequence fail: they have looked up its OID, so a new name would not stop them from generating an ID that
-    /// the new server generates as well.
+    /// Locks the tables and the sequence of the old server. LOCK TABLE cannot lock a sequence; ALTER SEQUENCE CYCLE does, and waits for
+    /// transactions that have taken an ID and not yet committed. CYCLE also makes calls that wait for the sequence fail: they have looked
+    /// up its OID, so a new name would not stop them from generating an ID that the new server generates as well.
     fn hold_the_old_server(&mut self, name: &str, lock_wait_ms: u64) -> Result<(), Error> {
         self.old.batch_execute(&format!(
             "BEGIN; SET LOCAL lock_timeout = {lock_wait_ms};

@@ -25,8 +25,7 @@ pub struct Post {
 pub struct Journal {
     /// In the order of their acknowledgements.
     pub posts: Vec<Post>,
-    /// How many posts it had written when it last changed to another server. Only for a client that follows a shard by
-    /// itself.
+    /// How many posts it had written when it last changed to another server. Only for a client that follows a shard by itself.
     pub redirected_after: Option<usize>,
 }
 
@@ -123,6 +122,5 @@ impl Direct {
 
 /// The IDs of a shard's users.
 pub fn users_of(fleet: &Fleet, shard: usize) -> Vec<i64> {
-    let query = format!("SELECT id FROM {}.users ORDER BY id", schema(shard));
-    take(&mut fleet.home(shard).connect(), &query)
+    take(&mut fleet.home(shard).connect(), &format!("SELECT id FROM {}.users ORDER BY id", schema(shard)))
 }
