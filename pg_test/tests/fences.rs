@@ -5,8 +5,7 @@ mod options;
 mod privileges;
 mod settings;
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, run};
+use pg_snowflake_harness::prelude::*;
 
 const GENERATE_OWN: &str = "SELECT snowflake_nextval('s', 5)";
 const GENERATE_FOREIGN: &str = "SELECT snowflake_nextval('s', 6)";
@@ -23,8 +22,7 @@ fn owner_of_shard_5() -> Cluster {
 }
 
 fn with_writer(cluster: Cluster) -> Cluster {
-    let sql = "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer;
-        GRANT CREATE ON SCHEMA public TO writer";
+    let sql = "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer; GRANT CREATE ON SCHEMA public TO writer";
     run(&mut cluster.connect(), sql);
     cluster
 }

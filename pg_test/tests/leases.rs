@@ -13,11 +13,8 @@ mod rollback;
 mod settings;
 mod without;
 
-use pg_snowflake_harness::ask::{Refusal, printed, reload_with, run};
 use pg_snowflake_harness::leases::{GENERATE, Registry, holder, make_registry, start, wants_shard_5};
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, Database};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// A lease that does not end while a test runs.
 const LONG: &str = "5min";
@@ -25,7 +22,7 @@ const LONG: &str = "5min";
 /// A lease whose end a test waits for.
 const SHORT: &str = "1s";
 
-const NO_LEASE: Refusal = Refusal { sqlstate: "55000", message: "no lease for shard 5", hint: "" };
+const NO_LEASE: Refusal = refusal("55000", "no lease for shard 5");
 
 /// The view of the leases, with the columns that only the table has.
 const LEASES: &str = "snowflake_registry.leases NATURAL JOIN snowflake_registry.shards";
@@ -55,13 +52,11 @@ fn claim(columns: &str, shard_ids: &str, node: &str, incarnation: usize) -> Stri
 
 /// An expression over the registry's row of shard 5.
 fn of_lease(registry: &Registry, expression: &str) -> String {
-    let query = format!("SELECT {expression} FROM {LEASES} WHERE shard_id = 5");
-    printed(&mut registry.cluster.connect(), &query)
+    printed(&mut registry.cluster.connect(), &format!("SELECT {expression} FROM {LEASES} WHERE shard_id = 5"))
 }
 
 fn wait_for_lease(registry: &Registry, condition: &str) {
-    let query = format!("SELECT {condition} FROM {LEASES} WHERE shard_id = 5");
-    wait_for(&mut registry.cluster.connect(), &query, condition);
+    wait_for(&mut registry.cluster.connect(), &format!("SELECT {condition} FROM {LEASES} WHERE shard_id = 5"), condition);
 }
 
 /// Waits until the server has an answer of the registry, or another reason for not having a lease, that is like that.

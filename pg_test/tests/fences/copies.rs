@@ -2,12 +2,9 @@
 
 use super::GENERATE_OWN;
 use nix::unistd::gethostname;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, database_with_sequence, run};
+use pg_snowflake_harness::host_name;
 use pg_snowflake_harness::installation::left_out;
-use pg_snowflake_harness::sequence::{take, take_one};
-use pg_snowflake_harness::top;
-use pg_snowflake_harness::wait::comes_true;
-use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown, host_name};
+use pg_snowflake_harness::prelude::*;
 
 const FOREIGN_HOST: Refusal =
     Refusal { sqlstate: "55000", message: "host \"db-7\" is not allowed to generate IDs", hint: "'db-1, db-2, db-7'" };
@@ -20,9 +17,7 @@ fn server_on_db_1() -> Option<Cluster> {
     }
     let cluster = Cluster::builder().host_name("db-1").start();
     let mut client = cluster.connect();
-    let sql = "CREATE SEQUENCE s;
-        ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1, db-2'";
-    run(&mut client, sql);
+    run(&mut client, "CREATE SEQUENCE s; ALTER DATABASE postgres SET pg_snowflake.allowed_hosts = 'db-1, db-2'");
     assert_eq!(take(&mut cluster.connect(), GENERATE_OWN).len(), 1);
     Some(cluster)
 }
@@ -51,8 +46,7 @@ fn a_listed_standby_generates_as_soon_as_it_is_promoted() {
     let standby = primary.standby_on_host("db-2");
     // A session from before the promotion, with the setting of the standby.
     let mut early = standby.connect();
-    let in_recovery = Refusal { sqlstate: "25006", message: "during recovery", hint: "" };
-    assert_refused(&mut early, GENERATE_OWN, in_recovery);
+    assert_refused(&mut early, GENERATE_OWN, refusal("25006", "during recovery"));
     let last = take_one(&mut primary.connect(), GENERATE_OWN);
     primary.stop(Shutdown::Fast);
 
@@ -92,14 +86,13 @@ fn a_reload_opens_a_fence_in_the_configuration_file() {
         copy.psql(SUPERUSER, commands_in(error.hint().unwrap()));
 
         // A reload reaches a session between two of its statements.
-        let generates = comes_true(|| client.simple_query(GENERATE_OWN).is_ok());
-        assert!(generates, "the reload has no effect");
+        assert!(comes_true(|| client.simple_query(GENERATE_OWN).is_ok()), "the reload has no effect");
     }
 }
 
 #[test]
 fn this_host_is_recognized_by_its_hostname_in_any_case() {
-    let (_database, mut client) = database_with_sequence();
+    let (_database, mut client) = database_with("CREATE SEQUENCE s");
     let host = gethostname().unwrap().into_string().unwrap();
     for (hosts, is_listed) in [(format!("other-1, {}", host.to_uppercase()), true), (format!("{host}x"), false)] {
         client.batch_execute(&format!("SET pg_snowflake.allowed_hosts = '{hosts}'")).unwrap();

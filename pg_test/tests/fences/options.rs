@@ -2,17 +2,14 @@
 //! configuration file. Then it refuses them, but has lost the file's value: the session must not continue with the default.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
-use pg_snowflake_harness::sequence::{state, take};
-use pg_snowflake_harness::{Cluster, Database};
+use pg_snowflake_harness::prelude::*;
 
 const MASKED: Refusal =
     Refusal { sqlstate: "42501", message: "cannot generate IDs because connection options set pg_snowflake.", hint: "PGOPTIONS" };
 
 /// Every setting that only a superuser sets, with its value on the server of a test, and another one.
 fn settings() -> Vec<(String, &'static str, &'static str)> {
-    let (_database, mut client) = database();
-    run(&mut client, "LOAD 'pg_snowflake'");
+    let (_database, mut client) = database_with("LOAD 'pg_snowflake'");
     let names = "SELECT substr(name, 14) FROM pg_settings WHERE name LIKE 'pg\\_snowflake.%' AND context = 'superuser'";
     let names = printed(&mut client, names);
     let with_values = names.lines().map(|name| match name {
@@ -57,8 +54,7 @@ fn an_ordinary_user_whose_options_name_a_fence_generates_no_ids() {
 fn an_ordinary_user_whose_options_name_any_setting_generates_no_ids() {
     for (setting, value, other) in settings() {
         let name = format!("pg_snowflake.{setting}");
-        let builder = Cluster::builder().setting("pg_snowflake.shard_id", "5");
-        let cluster = with_writer(builder.setting(&name, value).start());
+        let cluster = with_writer(Cluster::builder().setting("pg_snowflake.shard_id", "5").setting(&name, value).start());
         let message = format!("{}{setting}", MASKED.message);
         for value in [value, other, "no value"] {
             let options = format!("-c pg_snowflake.{setting}={}", value.replace(' ', "\\ "));
@@ -80,15 +76,13 @@ fn an_ordinary_user_whose_options_name_any_setting_generates_no_ids() {
 #[test]
 fn the_status_and_the_current_shard_report_a_masked_setting() {
     let cluster = with_writer(Cluster::builder().setting("pg_snowflake.shard_id", "5").start());
-    let options = "-c pg_snowflake.shard_id=6";
-    let mut writer = cluster.connect_with_options("writer", options).unwrap();
+    let mut writer = cluster.connect_with_options("writer", "-c pg_snowflake.shard_id=6").unwrap();
 
     assert_refused(&mut writer, "SELECT snowflake_current_shard()", MASKED);
     let error = printed(&mut writer, "SELECT error FROM snowflake_sequence_status('s')");
     assert!(error.starts_with(MASKED.message), "{error}");
 
-    let options = "-c pg_snowflake.max_lead=1h";
-    let mut writer = cluster.connect_with_options("writer", options).unwrap();
+    let mut writer = cluster.connect_with_options("writer", "-c pg_snowflake.max_lead=1h").unwrap();
     assert_eq!(printed(&mut writer, "SELECT snowflake_current_shard()"), "5");
 }
 
@@ -114,8 +108,7 @@ fn an_ordinary_user_who_was_granted_a_setting_sets_it_by_connection_options() {
 #[test]
 fn a_superuser_whose_options_have_an_invalid_value_generates_no_ids() {
     let cluster = with_writer(Cluster::builder().setting("pg_snowflake.max_lead", "0").start());
-    let options = "-c pg_snowflake.max_lead=soon";
-    let mut superuser = cluster.connect_with_options("postgres", options).unwrap();
+    let mut superuser = cluster.connect_with_options("postgres", "-c pg_snowflake.max_lead=soon").unwrap();
     assert_refused(&mut superuser, GENERATE_OWN, MASKED);
 }
 
@@ -133,8 +126,7 @@ fn an_ordinary_user_whose_options_name_a_databases_fence_generates_no_ids() {
 #[test]
 fn a_superusers_options_count() {
     let cluster = owner_of_shard_5();
-    let options = "-c pg_snowflake.owned_shards=6";
-    let mut superuser = cluster.connect_with_options("postgres", options).unwrap();
+    let mut superuser = cluster.connect_with_options("postgres", "-c pg_snowflake.owned_shards=6").unwrap();
 
     assert_eq!(take(&mut superuser, GENERATE_FOREIGN).len(), 1);
 }
@@ -144,8 +136,7 @@ fn a_server_that_preloads_the_library_refuses_such_a_connection() {
     let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", "5").setting("shared_preload_libraries", "pg_snowflake").start();
     cluster.connect().batch_execute("CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer").unwrap();
 
-    let options = "-c pg_snowflake.owned_shards=6";
-    let error = cluster.connect_with_options("writer", options).err().expect("refused");
+    let error = cluster.connect_with_options("writer", "-c pg_snowflake.owned_shards=6").err().expect("refused");
     assert_eq!(error.code().map(|code| code.code()), Some("42501"), "{error:?}");
     let mut writer = cluster.connect_to("writer", "postgres");
     assert_refused(&mut writer, GENERATE_FOREIGN, NOT_OWNED);

@@ -1,22 +1,15 @@
 //! An ordinary user can neither change a fence nor generate IDs past it.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED, owner_of_shard_5, with_writer};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
-use pg_snowflake_harness::sequence::{state, take};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
-const DENIED: Refusal = Refusal { sqlstate: "42501", message: "pg_snowflake.owned_shards", hint: "" };
+const DENIED: Refusal = refusal("42501", "pg_snowflake.owned_shards");
 
 /// Whether the session has used the extension before the attempt. Before that, PostgreSQL accepts any value from anybody,
 /// and only checks it when the library is loaded.
 const EARLY_AND_LATE: [&str; 2] = ["SELECT 1", "SELECT snowflake_decode(0)"];
 
 const NOT_LISTED: Refusal = Refusal { sqlstate: "55000", message: "is not allowed to generate IDs", hint: "they no longer generate" };
-
-fn unlisted_host() -> Cluster {
-    with_writer(Cluster::builder().setting("pg_snowflake.allowed_hosts", "elsewhere").start())
-}
 
 fn writer(cluster: &Cluster, first: &str) -> Client {
     let mut writer = cluster.connect_to("writer", "postgres");
@@ -28,7 +21,8 @@ fn writer(cluster: &Cluster, first: &str) -> Client {
 fn an_ordinary_user_who_changes_the_fence_for_the_session_or_a_transaction_stays_inside() {
     // What each attempt would gain: shard 6, and a host that is not listed.
     stays_inside(&owner_of_shard_5(), "owned_shards", NOT_OWNED);
-    stays_inside(&unlisted_host(), "allowed_hosts", NOT_LISTED);
+    let unlisted_host = with_writer(Cluster::builder().setting("pg_snowflake.allowed_hosts", "elsewhere").start());
+    stays_inside(&unlisted_host, "allowed_hosts", NOT_LISTED);
 }
 
 fn stays_inside(cluster: &Cluster, fence: &str, refusal: Refusal) {
@@ -100,8 +94,7 @@ fn an_ordinary_user_can_store_no_fence_for_later() {
         }
     }
     let mut owner = cluster.connect_to("owner", "postgres");
-    let attempt = "ALTER SYSTEM SET pg_snowflake.owned_shards = '6'";
-    assert_refused(&mut owner, attempt, Refusal { message: "permission denied", ..DENIED });
+    assert_refused(&mut owner, "ALTER SYSTEM SET pg_snowflake.owned_shards = '6'", Refusal { message: "permission denied", ..DENIED });
 }
 
 #[test]
@@ -152,15 +145,13 @@ fn a_parallel_worker_generates_no_ids_past_the_fence() {
 
     let error = assert_refused(&mut writer, "SELECT generate(6)", NOT_OWNED);
     assert!(error.where_().unwrap().contains("parallel worker"), "{error:?}");
-    let in_parallel = Refusal { sqlstate: "25000", message: "parallel operation", hint: "" };
-    assert_refused(&mut writer, "SELECT generate(5)", in_parallel);
+    assert_refused(&mut writer, "SELECT generate(5)", refusal("25000", "parallel operation"));
 }
 
 #[test]
 fn a_user_who_was_granted_the_setting_can_set_it() {
     let cluster = owner_of_shard_5();
-    let grant = "GRANT SET ON PARAMETER pg_snowflake.owned_shards TO writer";
-    cluster.connect().batch_execute(grant).unwrap();
+    cluster.connect().batch_execute("GRANT SET ON PARAMETER pg_snowflake.owned_shards TO writer").unwrap();
     for first in EARLY_AND_LATE {
         let mut writer = writer(&cluster, first);
         writer.batch_execute("SET pg_snowflake.owned_shards = '6'").unwrap();

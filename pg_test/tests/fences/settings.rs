@@ -1,9 +1,7 @@
 //! The values of the fences. An invalid one that could not be checked when it was set stops all IDs.
 
 use super::{GENERATE_FOREIGN, GENERATE_OWN, NOT_OWNED};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run, server};
-use pg_snowflake_harness::sequence::take;
-use pg_snowflake_harness::{Cluster, SUPERUSER};
+use pg_snowflake_harness::prelude::*;
 
 #[test]
 fn an_invalid_value_set_before_it_could_be_checked_stops_everything() {
@@ -77,8 +75,7 @@ fn a_session_that_cannot_generate_can_run_parallel_queries() {
 
 #[test]
 fn the_hint_sets_the_fence_where_it_is_set() {
-    let (cluster, mut client) = server();
-    client.batch_execute("CREATE SEQUENCE s; CREATE ROLE \"Writer\" LOGIN SUPERUSER").unwrap();
+    let (cluster, mut client) = server_with("CREATE SEQUENCE s; CREATE ROLE \"Writer\" LOGIN SUPERUSER");
     let places = [
         ("ALTER DATABASE postgres SET", "ALTER DATABASE postgres RESET ALL"),
         ("ALTER ROLE ALL SET", "ALTER ROLE ALL RESET ALL"),

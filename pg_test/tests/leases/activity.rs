@@ -1,19 +1,15 @@
 //! The lease worker in `pg_stat_activity`, and what other sessions ask of it there.
 
 use super::{GENERATE, LONG, SHORT, holder, start, wants_shard_5};
-use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::installation;
 use pg_snowflake_harness::leases::{Registry, answers_kept_back, node};
-use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, installation};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::net::TcpListener;
 
 const WORKER: &str = "FROM pg_stat_activity WHERE backend_type = 'pg_snowflake lease worker'";
 
 fn wait_for_worker(client: &mut Client, state: &str, query: &str) {
-    let is_so = format!("SELECT count(*) = 1 {WORKER} AND state = '{state}' AND query = '{query}'");
-    wait_for(client, &is_so, query);
+    wait_for(client, &format!("SELECT count(*) = 1 {WORKER} AND state = '{state}' AND query = '{query}'"), query);
 }
 
 /// A server whose worker waits for a registry that accepts connections and never answers.
@@ -38,8 +34,7 @@ fn the_activity_of_the_worker_says_what_it_waits_for() {
     wait_for_worker(&mut client, "idle", "waiting until the next claim is due");
     let is_newer = installation::major(installation::bindir()) >= 17;
     let event = if is_newer { "SnowflakeLeaseMain" } else { "Extension" };
-    let waits = format!("SELECT count(*) = 1 {WORKER} AND wait_event = '{event}'");
-    wait_for(&mut client, &waits, "the wait event");
+    wait_for(&mut client, &format!("SELECT count(*) = 1 {WORKER} AND wait_event = '{event}'"), "the wait event");
 }
 
 /// They wait for every process that is connected.

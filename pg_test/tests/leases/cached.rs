@@ -1,13 +1,8 @@
 //! Counters that a session has fetched under a lease, and not returned yet.
 
 use super::{LONG, NO_LEASE, set, start, wait_for_lease, wants_shard_5};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{assert_refused, run};
-use pg_snowflake_harness::id::{first_counter_at, now_ms, split};
 use pg_snowflake_harness::leases::{Registry, change_by_hand, first_id};
-use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::wait::wait_for;
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 const GENERATE: &str = "SELECT snowflake_nextval('cached', 5)";
 
@@ -56,17 +51,14 @@ fn no_session_goes_on_after_the_lease_has_ended() {
 fn a_cached_counter_is_not_returned_for_a_shard_whose_span_lacks_it() {
     let registry = Registry::start();
     let (server, mut client) = session_ahead_of_the_clock(&registry);
-    let quiet = "UPDATE snowflake_registry.identity SET quiet_until = clock_timestamp() + '2 min'";
-    change_by_hand(&mut registry.cluster.connect(), quiet);
+    change_by_hand(&mut registry.cluster.connect(), "UPDATE snowflake_registry.identity SET quiet_until = clock_timestamp() + '2 min'");
 
     // Afterwards, the fast path knows this sequence, too.
     take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
     set(&server, "owned_shards", "5, 6");
-    let is_held = "SELECT count(*) = 2 FROM snowflake_lease_status() WHERE state = 'held'";
-    wait_for(&mut client, is_held, "both shards are held");
+    wait_for(&mut client, "SELECT count(*) = 2 FROM snowflake_lease_status() WHERE state = 'held'", "both shards are held");
 
-    let starts = "SELECT floor(extract(epoch FROM starts) * 1000)::bigint
-                  FROM snowflake_lease_status() WHERE shard_id = 6";
+    let starts = "SELECT floor(extract(epoch FROM starts) * 1000)::bigint FROM snowflake_lease_status() WHERE shard_id = 6";
     let starts = take_one(&mut client, starts);
     for call in ["SELECT snowflake_nextval('cached', 6)", "SELECT snowflake_nextval_homed_in_ranges('s', 6, '{[0,)}'::int8multirange)"] {
         let id = first_id(&mut client, call);

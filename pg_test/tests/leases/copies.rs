@@ -1,10 +1,9 @@
 //! A server beside a copy of it: the original comes first.
 
 use super::{GENERATE, LONG, NO_LEASE, holder, of_lease, wait_for_error};
-use pg_snowflake_harness::ask::{assert_refused, printed, run};
+use pg_snowflake_harness::installation;
 use pg_snowflake_harness::leases::first_id;
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Shutdown, installation};
+use pg_snowflake_harness::prelude::*;
 
 /// The copy claims the shard twice a second, and the lease is kept for five minutes after each stop.
 #[test]

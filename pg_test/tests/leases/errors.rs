@@ -1,11 +1,9 @@
 //! What keeps a server from having leases: each is reported once, and the server generates no IDs.
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, reload_with, set, start, wait_for_error, wait_for_lease, wants_shard_5};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions};
-use pg_snowflake_harness::wait::{comes_true, wait_for};
-use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown, installation, release};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
+use pg_snowflake_harness::{installation, release};
 use std::path::Path;
 use std::thread;
 
@@ -29,8 +27,7 @@ const NO_EXTENSION: &str = "registry does not have the extension pg_snowflake_re
 fn a_registry_that_cannot_be_used_grants_nothing() {
     let registry = Registry::start();
     let mut person = registry.cluster.connect();
-    run(&mut person, "CREATE ROLE stranger LOGIN");
-    run(&mut person, "CREATE ROLE half LOGIN; GRANT USAGE ON SCHEMA snowflake_registry TO half");
+    run(&mut person, "CREATE ROLE stranger LOGIN; CREATE ROLE half LOGIN; GRANT USAGE ON SCHEMA snowflake_registry TO half");
     registry.cluster.fresh_database("of_ids");
     let standby = registry.cluster.standby();
     let host = |dir: &Path| format!("host={} dbname=postgres user=node", dir.display());
@@ -84,8 +81,7 @@ fn a_registry_of_another_version_with_the_same_functions_grants_leases_and_is_lo
     wait_for_lease(&registry, "(SELECT count(*) = 2 FROM snowflake_registry.leases)");
 
     let log = server.log();
-    let versions = format!("The registry has 0.0.1, this server {}.", release::head());
-    assert_eq!(log.matches(&versions).count(), 1, "{log}");
+    assert_eq!(log.matches(&format!("The registry has 0.0.1, this server {}.", release::head())).count(), 1, "{log}");
     assert_eq!(warnings(&server), 0, "{log}");
 }
 
@@ -100,14 +96,11 @@ fn a_problem_that_lasts_is_logged_once() {
     registry.cluster.start();
     let wrong_password = format!("{} password=wrong", registry.conninfo());
     let no_role = registry.conninfo().replace("user=node", "user=nobody");
-    let servers = [wrong_password, no_role].map(|conninfo| {
-        let builder = node("db-1", &conninfo).setting("pg_snowflake.lease", LONG);
-        start(builder.setting("pg_snowflake.shard_id", "5"))
-    });
+    let servers = [wrong_password, no_role]
+        .map(|conninfo| start(node("db-1", &conninfo).setting("pg_snowflake.lease", LONG).setting("pg_snowflake.shard_id", "5")));
     for problem in ["password authentication failed for user", "role \"nobody\" does not exist"] {
         let fatal = format!("FATAL:  {problem}");
-        let has_tried = comes_true(|| registry.cluster.log().matches(&fatal).count() >= 5);
-        assert!(has_tried, "{problem}:\n{}", registry.cluster.log());
+        assert!(comes_true(|| registry.cluster.log().matches(&fatal).count() >= 5), "{problem}:\n{}", registry.cluster.log());
     }
     for (server, mut client) in servers {
         assert_eq!(warnings(&server), 1, "{}", server.log());
@@ -144,8 +137,7 @@ fn a_registry_in_place_of_the_first_one_grants_nothing_until_a_person_agrees() {
 #[test]
 fn a_registry_of_other_servers_is_not_changed() {
     let (registry, _server) = server_that_refuses_another_registry("SELECT snowflake_registry.take_over(9, 'db-9')");
-    let leases = "SELECT shard_id, node FROM snowflake_registry.leases";
-    assert_eq!(printed(&mut registry.cluster.connect(), leases), "9|db-9");
+    assert_eq!(printed(&mut registry.cluster.connect(), "SELECT shard_id, node FROM snowflake_registry.leases"), "9|db-9");
 }
 
 /// pg_rewind replaces the files of the data directory by those of the new primary, and removes what that lacks.
@@ -190,8 +182,7 @@ fn assert_refuses_another_registry(mut registry: Registry, mut server: Cluster, 
 fn an_answer_with_a_warning_grants_nothing() {
     let mut registry = Registry::start();
     let mut person = registry.cluster.connect();
-    run(&mut person, "ALTER ROLE node SET synchronous_commit = off");
-    run(&mut person, "ALTER ROLE node SET client_min_messages = error");
+    run(&mut person, "ALTER ROLE node SET synchronous_commit = off; ALTER ROLE node SET client_min_messages = error");
     run(&mut person, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     registry.cluster.restart(Shutdown::Fast);
     let mut person = registry.cluster.connect();
@@ -202,11 +193,9 @@ fn an_answer_with_a_warning_grants_nothing() {
     assert!(comes_true(waits), "the grant does not wait for the standby");
     assert_refused(&mut client, GENERATE, NO_LEASE);
 
-    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-    printed(&mut person, cancel);
+    printed(&mut person, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 
-    let reason = "canceling wait for synchronous replication";
-    assert_refused_because(&server, &mut client, reason);
+    assert_refused_because(&server, &mut client, "canceling wait for synchronous replication");
     reload_with(&mut person, "ALTER SYSTEM RESET synchronous_standby_names");
     first_id(&mut client, GENERATE);
 }
@@ -321,8 +310,7 @@ fn a_server_that_starts_with_a_misspelt_parameter_generates_no_ids() {
         for part in [&format!("WARNING:  {message}"), hint, place] {
             assert!(log.contains(part), "{part} is not in the log:\n{log}");
         }
-        run(&mut client, "CREATE ROLE reader");
-        run(&mut client, "SET ROLE reader");
+        run(&mut client, "CREATE ROLE reader; SET ROLE reader");
         let error = assert_refused(&mut client, "SELECT snowflake_nextval('s', 5)", Refusal { sqlstate: "42704", message: &message, hint });
         assert!(error.detail().is_some_and(|detail| !detail.contains(place)), "{error:?}");
     }
@@ -330,15 +318,11 @@ fn a_server_that_starts_with_a_misspelt_parameter_generates_no_ids() {
 
 #[test]
 fn a_lease_shorter_than_two_ticks_of_the_layout_is_too_short_for_it() {
-    const GENERATE_SLOW: &str = "SELECT snowflake_nextval('slow', 5,
-        'time:31 shard:13 seq:19 epoch:2024-01-01 unit:1s')";
-    let registry = Registry::start();
-    let (server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    const GENERATE_SLOW: &str = "SELECT snowflake_nextval('slow', 5, 'time:31 shard:13 seq:19 epoch:2024-01-01 unit:1s')";
+    let (_registry, server, mut client) = holder(SHORT);
     run(&mut client, "CREATE SEQUENCE slow");
-    first_id(&mut client, GENERATE);
 
-    let message = "lease is too short for the layout";
-    assert_refused(&mut client, GENERATE_SLOW, Refusal { message, ..NO_LEASE });
+    assert_refused(&mut client, GENERATE_SLOW, Refusal { message: "lease is too short for the layout", ..NO_LEASE });
 
     set(&server, "lease", LONG);
     first_id(&mut client, GENERATE_SLOW);
@@ -349,8 +333,7 @@ fn a_shard_that_the_layout_lacks_is_refused_with_a_lease_too() {
     let registry = Registry::start();
     let (_server, mut client) = start(registry.node("db-1").setting("pg_snowflake.owned_shards", "5, 8192"));
     first_id(&mut client, GENERATE);
-    let out_of_range = Refusal { sqlstate: "22023", message: "shard ID 8192 is out of range", hint: "" };
-    assert_refused(&mut client, "SELECT snowflake_nextval('s', 8192)", out_of_range);
+    assert_refused(&mut client, "SELECT snowflake_nextval('s', 8192)", refusal("22023", "shard ID 8192 is out of range"));
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! The registry as an extension: who creates it, who may do what with it, and how it is dumped.
 
 use super::registry;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{GRANTS, make_registry};
-use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
+use pg_snowflake_harness::prelude::*;
 
 const CREATE: &str = "CREATE EXTENSION pg_snowflake_registry";
 

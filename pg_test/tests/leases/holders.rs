@@ -2,13 +2,8 @@
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, of_lease, set, start, wait_for_error, wait_for_lease, wants_shard_5};
 use nix::sys::signal::{Signal, kill};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_harness::id::{EPOCH_MS, SEQS};
 use pg_snowflake_harness::leases::{Registry, first_id, is_refusal};
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::sequence::{state, take_one};
-use pg_snowflake_harness::wait::{wait_for, wait_until_it_waits_for_a_lock};
-use pg_snowflake_harness::{Cluster, Shutdown};
+use pg_snowflake_harness::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
@@ -50,14 +45,13 @@ fn a_server_that_stops_releases_its_lease_right_after_what_its_sessions_have_fet
     let registry = Registry::start();
     let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
     run(&mut client, "CREATE SEQUENCE before");
-    let batch = "BEGIN; DECLARE ids CURSOR FOR SELECT snowflake_nextvals('s', 5, 5000)";
     let cases = [
         // On the fast path from the second ID on, for several milliseconds.
         ("", "SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, 5000)"),
         ("DROP SEQUENCE s; CREATE TEMPORARY SEQUENCE s CACHE 5000", GENERATE),
         ("CREATE UNLOGGED SEQUENCE s CACHE 5000", GENERATE),
         ("ALTER SEQUENCE s SET LOGGED", GENERATE),
-        (batch, "FETCH 1 FROM ids"),
+        ("BEGIN; DECLARE ids CURSOR FOR SELECT snowflake_nextvals('s', 5, 5000)", "FETCH 1 FROM ids"),
     ];
     for (prepare, query) in cases {
         let mut client = server.connect();
@@ -91,8 +85,7 @@ fn a_server_that_crashed_or_whose_backend_crashed_generates_above_the_span_that_
 
         let mut client = server.connect();
         let id = first_id(&mut client, "SELECT snowflake_nextval('u', 5)");
-        let is_later = format!("SELECT snowflake_created_at({id}) >= '{end}'");
-        assert_eq!(printed(&mut client, &is_later), "t", "{end}");
+        assert_eq!(printed(&mut client, &format!("SELECT snowflake_created_at({id}) >= '{end}'")), "t", "{end}");
         assert_eq!(of_lease(&registry, &format!("incarnation <> '{incarnation}'")), is_another);
     }
 }
@@ -121,8 +114,7 @@ fn a_server_that_loses_its_lease_goes_on_as_a_new_incarnation() {
 
     run(&mut registry.cluster.connect(), "SELECT snowflake_registry.take_over(5, 'db-1')");
 
-    let is_new = format!("SELECT incarnation <> '{before}' FROM snowflake_lease_status()");
-    wait_for(&mut client, &is_new, "the server has lost its lease");
+    wait_for(&mut client, &format!("SELECT incarnation <> '{before}' FROM snowflake_lease_status()"), "the server has lost its lease");
     first_id(&mut client, GENERATE);
     assert_eq!(of_lease(&registry, "incarnation"), printed(&mut client, incarnation));
 }
@@ -190,8 +182,7 @@ fn a_call_that_saw_the_lease_before_its_release_generates_no_id() {
 
 #[test]
 fn a_standby_has_no_lease_until_it_is_promoted() {
-    let registry = Registry::start();
-    let (mut primary, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
+    let (_registry, mut primary, mut client) = holder(SHORT);
     run(&mut client, "CREATE TABLE t (id bigint DEFAULT snowflake_nextval('s', 5))");
     let standby = primary.standby();
     let last = first_id(&mut client, GENERATE);

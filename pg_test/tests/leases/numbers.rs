@@ -1,11 +1,8 @@
 //! Which shards a server has leases on.
 
 use super::{GENERATE, LONG, NO_LEASE, holder, start, wait_for_error, wants_shard_5};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, printed, run};
-use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::leases::{Registry, first_id};
-use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::{SUPERUSER, Shutdown};
+use pg_snowflake_harness::prelude::*;
 
 const GENERATE_ASSIGNED: &str = "SELECT snowflake_nextval('s')";
 
@@ -32,8 +29,7 @@ fn a_server_has_leases_on_all_shards_that_it_owns_and_on_no_others() {
         assert_eq!(split(id).shard, shard);
     }
     let leased = "SELECT shard_id, node, state FROM snowflake_registry.leases ORDER BY shard_id";
-    let leased = printed(&mut registry.cluster.connect(), leased);
-    assert_eq!(leased, "3|db-1|held\n7|db-1|held\n8|db-1|held");
+    assert_eq!(printed(&mut registry.cluster.connect(), leased), "3|db-1|held\n7|db-1|held\n8|db-1|held");
 }
 
 #[test]
@@ -72,14 +68,12 @@ fn a_shard_that_only_a_database_sets_has_ids_once_the_commands_of_the_hint_are_r
         let (server, mut client) = start(registry.node("db-1").setting("pg_snowflake.shard_id", shard_id));
         let generate = format!("SELECT snowflake_nextval('s', {held})");
         first_id(&mut client, &generate);
-        let create = "CREATE SEQUENCE s; ALTER DATABASE other SET pg_snowflake.shard_id = 6";
-        run(&mut server.fresh_database("other"), create);
+        run(&mut server.fresh_database("other"), "CREATE SEQUENCE s; ALTER DATABASE other SET pg_snowflake.shard_id = 6");
         let mut of_other = server.connect_to(SUPERUSER, "other");
 
         let message = "no lease for shard 6";
         let hint = format!("pg_snowflake.owned_shards = '{held}, 6'");
-        let no_lease = Refusal { message, hint: &hint, ..NO_LEASE };
-        let error = assert_refused(&mut of_other, GENERATE_ASSIGNED, no_lease);
+        let error = assert_refused(&mut of_other, GENERATE_ASSIGNED, Refusal { message, hint: &hint, ..NO_LEASE });
         take_one(&mut client, &generate);
 
         server.psql(SUPERUSER, commands_in(error.hint().unwrap()));

@@ -1,10 +1,9 @@
 //! A registry that is down, moves, or is restored.
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, of_lease, start, wait_for_error, wait_for_lease, wants_shard_5};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
+use pg_snowflake_harness::installation;
 use pg_snowflake_harness::leases::{GRANTS, Registry, first_id, node};
-use pg_snowflake_harness::wait::{comes_true, wait_for};
-use pg_snowflake_harness::{Shutdown, installation};
+use pg_snowflake_harness::prelude::*;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
@@ -13,8 +12,7 @@ fn the_error_of_an_ended_lease_says_why_it_was_not_renewed() {
     let (mut registry, _server, mut client) = holder(SHORT);
     registry.cluster.stop(Shutdown::Fast);
     // A tick that begins within the lease can be used to its end.
-    let is_over = "SELECT remaining < '-1ms' AND registry_error IS NOT NULL FROM snowflake_lease_status()";
-    wait_for(&mut client, is_over, "the lease has ended");
+    wait_for(&mut client, "SELECT remaining < '-1ms' AND registry_error IS NOT NULL FROM snowflake_lease_status()", "the lease has ended");
 
     let has_ended = Refusal { sqlstate: "55000", message: "lease of shard 5 has ended", hint: "snowflake_lease_status()" };
     let error = assert_refused(&mut client, GENERATE, has_ended);
@@ -79,13 +77,10 @@ fn a_lease_that_was_granted_in_the_quiet_time_is_held_and_has_not_begun() {
     run(&mut registry.cluster.connect(), ask);
     registry.cluster.restart(Shutdown::Fast);
     let (_server, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
-    let is_answered = "SELECT last_answer_at IS NOT NULL FROM snowflake_lease_status()";
-    wait_for(&mut client, is_answered, "the registry has answered");
+    wait_for(&mut client, "SELECT last_answer_at IS NOT NULL FROM snowflake_lease_status()", "the registry has answered");
 
-    let status = "SELECT state, starts > clock_timestamp() FROM snowflake_lease_status()";
-    assert_eq!(printed(&mut client, status), "held|t");
-    let message = "lease of shard 5 has not begun";
-    assert_refused(&mut client, GENERATE, Refusal { message, ..NO_LEASE });
+    assert_eq!(printed(&mut client, "SELECT state, starts > clock_timestamp() FROM snowflake_lease_status()"), "held|t");
+    assert_refused(&mut client, GENERATE, Refusal { message: "lease of shard 5 has not begun", ..NO_LEASE });
 }
 
 #[test]
@@ -124,13 +119,10 @@ fn without_its_registrys_extension_a_server_generates_until_its_lease_ends_and_s
 
     assert_eq!(error.message(), "lease of shard 5 has ended");
     assert!(error.detail().unwrap().contains(NO_EXTENSION), "{error:?}");
-    let status = "SELECT state, registry_error FROM snowflake_lease_status()";
-    assert_eq!(printed(&mut client, status), format!("ended|{NO_EXTENSION}"));
-    let is_within = "SELECT snowflake_created_at(max(id)) < (SELECT ends FROM snowflake_lease_status()) FROM posts";
-    assert_eq!(printed(&mut client, is_within), "t");
+    assert_eq!(printed(&mut client, "SELECT state, registry_error FROM snowflake_lease_status()"), format!("ended|{NO_EXTENSION}"));
+    assert_eq!(printed(&mut client, "SELECT snowflake_created_at(max(id)) < (SELECT ends FROM snowflake_lease_status()) FROM posts"), "t");
     let log = server.log();
-    let warning = format!("WARNING:  pg_snowflake: {NO_EXTENSION}");
-    assert_eq!(log.matches(&warning).count(), 1, "{log}");
+    assert_eq!(log.matches(&format!("WARNING:  pg_snowflake: {NO_EXTENSION}")).count(), 1, "{log}");
     assert!(log.contains("CREATE EXTENSION pg_snowflake_registry;"), "{log}");
     assert!(!log.contains("registry reported an error"), "{log}");
 

@@ -2,10 +2,7 @@
 //! `registry_claims` has the tests of one session.
 
 use super::{HELPERS, claim, registry, registry_on};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
-use pg_snowflake_harness::wait::while_it_waits;
-use pg_snowflake_harness::{Cluster, Database, SUPERUSER, Shutdown};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::thread;
@@ -139,8 +136,7 @@ fn a_standby_of_the_registry_grants_and_changes_nothing() {
     let claim = claim("*", "'{5}'", "db-a", 1);
     for call in [&claim, "SELECT release(1, 5, 1)", "SELECT snowflake_registry.take_over(5, 'b')", "SELECT snowflake_registry.retire('b')"]
     {
-        let refusal = Refusal { sqlstate: "25006", message: "() during recovery", hint: "primary" };
-        assert_refused(&mut standby.connect(), call, refusal);
+        assert_refused(&mut standby.connect(), call, Refusal { sqlstate: "25006", message: "() during recovery", hint: "primary" });
     }
 }
 

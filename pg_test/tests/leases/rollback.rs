@@ -1,11 +1,9 @@
 //! A registry that goes back to an earlier state without a restart, and one whose clock was wrong.
 
 use super::{GENERATE, LONG, claim, holder, of_lease, registry_on, start, wants_shard_5};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::installation::System;
 use pg_snowflake_harness::leases::{Registry, change_by_hand, first_id};
-use pg_snowflake_harness::wait::{comes_true, wait_for};
-use pg_snowflake_harness::{Cluster, Shutdown};
+use pg_snowflake_harness::prelude::*;
 
 #[test]
 fn a_data_only_dump_is_not_restored_into_a_registry_with_leases() {
@@ -41,7 +39,7 @@ fn a_data_only_dump_is_restored_into_a_registry_of_another_server_that_nobody_ha
     let rows = "SELECT s::text, n::text FROM snowflake_registry.shards AS s, snowflake_registry.nodes AS n";
     assert_eq!(printed(&mut client, rows), printed(&mut of_other, rows));
     run(&mut of_other, &claim("*", "'{6}'", "db-1", 1));
-    let refusal = Refusal { sqlstate: "55000", message: "cannot change table", hint: "" };
+    let refusal = refusal("55000", "cannot change table");
     assert_refused(&mut of_other, "INSERT INTO snowflake_registry.shards TABLE snowflake_registry.shards", refusal);
 }
 
@@ -66,8 +64,7 @@ fn a_registry_that_was_rolled_back_is_noticed_by_a_server_that_renews() {
 
     let (_thief, _) = start(wants_shard_5(&registry, "db-2", LONG));
     wait_for(&mut superuser, "SELECT count(*) = 1 FROM snowflake_registry.shards WHERE shard_id = 5", "");
-    let begins = "starts >= (SELECT quiet_until - interval '1 s' FROM snowflake_registry.identity)";
-    assert_eq!(of_lease(&registry, begins), "t");
+    assert_eq!(of_lease(&registry, "starts >= (SELECT quiet_until - interval '1 s' FROM snowflake_registry.identity)"), "t");
     assert!(registry.cluster.log().contains("registry of leases was rolled back"));
 }
 
@@ -80,8 +77,7 @@ fn a_lease_that_was_lost_and_is_granted_again_is_logged() {
 
     run(&mut client, "SELECT pg_reload_conf()");
 
-    let is_again = "SELECT starts > clock_timestamp() FROM snowflake_lease_status()";
-    wait_for(&mut client, is_again, "the lease is granted again");
+    wait_for(&mut client, "SELECT starts > clock_timestamp() FROM snowflake_lease_status()", "the lease is granted again");
     let log = server.log();
     let lost = log.find("lost the lease of shard 5").expect("a warning");
     let begins = "pg_snowflake: holding the lease of shard 5\n";
@@ -100,8 +96,7 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
     run(&mut client, &claim("*", "'{5}'", "db-1", 1));
     // BETWEEN would call the function twice.
     let end = "SELECT abs(extract(epoch FROM snowflake_registry.end_quiet_time() - clock_timestamp()) - 300) < 60";
-    let none = Refusal { sqlstate: "55000", message: "registry has no quiet time", hint: "" };
-    assert_refused(&mut client, end, none);
+    assert_refused(&mut client, end, refusal("55000", "registry has no quiet time"));
     let not_yet = Refusal {
         sqlstate: "55000",
         message: "quiet time of the registry cannot end earlier",
@@ -117,8 +112,7 @@ fn a_quiet_time_of_a_wrong_clock_is_ended() {
     assert_eq!(printed(&mut client, end), "t");
     assert_refused(&mut client, end, not_yet);
     // A shard that nobody had is free, although it was reserved in the future.
-    let free = "SELECT ends < clock_timestamp() FROM snowflake_registry.shards WHERE shard_id = 6";
-    assert_eq!(printed(&mut client, free), "t");
+    assert_eq!(printed(&mut client, "SELECT ends < clock_timestamp() FROM snowflake_registry.shards WHERE shard_id = 6"), "t");
 
     // A lease that was granted in the future may be one of many: the clock may be behind now.
     cluster.set_clock(7200.0);

@@ -2,11 +2,8 @@
 
 use super::{GENERATE, LONG, SHORT, holder, of_lease, set, start, wait_for_lease, wants_shard_5};
 use nix::unistd::gethostname;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
-use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::leases::{Registry, first_id};
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::prelude::*;
 
 #[test]
 fn a_reload_changes_the_length_of_the_lease() {
@@ -18,7 +15,7 @@ fn a_reload_changes_the_length_of_the_lease() {
     wait_for_lease(&registry, "ends - renewed_at > '50 s'");
     for length in ["0", "999ms", "301s", "1h", "-1"] {
         let set = format!("ALTER SYSTEM SET pg_snowflake.lease = '{length}'");
-        assert_refused(&mut client, &set, Refusal { sqlstate: "22023", message: "outside the valid range", hint: "" });
+        assert_refused(&mut client, &set, refusal("22023", "outside the valid range"));
     }
 }
 
@@ -40,8 +37,7 @@ fn a_node_has_its_name_and_its_assigned_shard_until_a_restart() {
     let renewed = "SELECT l.node FROM snowflake_registry.leases AS l, before AS b WHERE l.renewed_at > b.renewed_at";
     wait_for(&mut superuser, &format!("SELECT EXISTS ({renewed})"), "the lease is renewed");
     assert_eq!(printed(&mut superuser, renewed), "db-1");
-    let status = "SELECT node FROM snowflake_lease_status()";
-    assert_eq!(printed(&mut server.connect(), status), "db-1");
+    assert_eq!(printed(&mut server.connect(), "SELECT node FROM snowflake_lease_status()"), "db-1");
     for (name, number) in [("db-7", 1), ("db-1", 0)] {
         set(&server, "node", name);
         server.restart(Shutdown::Fast);
@@ -80,13 +76,11 @@ fn the_status_of_a_lease_is_that_of_the_registry() {
     run(&mut client, "CREATE ROLE monitor LOGIN; GRANT pg_monitor TO monitor");
 
     let columns = "shard_id, node, starts, ends, state, incarnation";
-    let status = format!("SELECT {columns} FROM snowflake_lease_status()");
-    let shown = printed(&mut server.connect_to("monitor", SUPERUSER), &status);
+    let shown = printed(&mut server.connect_to("monitor", SUPERUSER), &format!("SELECT {columns} FROM snowflake_lease_status()"));
 
     assert_eq!(shown, of_lease(&registry, columns));
-    let plausible = "SELECT remaining BETWEEN '0' AND '5min', last_answer_at <= now(),
-                            registry_error IS NULL
-                     FROM snowflake_lease_status()";
+    let plausible =
+        "SELECT remaining BETWEEN '0' AND '5min', last_answer_at <= now(), registry_error IS NULL FROM snowflake_lease_status()";
     assert_eq!(printed(&mut client, plausible), "t|t|t");
 }
 
@@ -99,8 +93,7 @@ fn a_server_whose_shard_the_registry_is_to_assign_goes_on_with_the_one_that_it_h
 
     let has_anew = format!("SELECT bool_or(state = 'held' AND starts > '{begin}') FROM snowflake_lease_status()");
     wait_for(&mut client, &has_anew, "the shard is assigned");
-    let has_begun = "SELECT starts <= clock_timestamp() FROM snowflake_lease_status()";
-    assert_eq!(printed(&mut client, has_begun), "t");
+    assert_eq!(printed(&mut client, "SELECT starts <= clock_timestamp() FROM snowflake_lease_status()"), "t");
 }
 
 #[test]
@@ -110,12 +103,10 @@ fn a_release_that_failed_is_repeated() {
     run(&mut person, "REVOKE EXECUTE ON FUNCTION snowflake_registry.release FROM node");
     for (shards, count) in [("5, 6", 2), ("5", 1), ("5, 6", 2), ("5", 1)] {
         set(&server, "owned_shards", shards);
-        let has_so_many = format!("SELECT count(*) = {count} FROM snowflake_lease_status() WHERE state = 'held'");
-        wait_for(&mut client, &has_so_many, shards);
+        wait_for(&mut client, &format!("SELECT count(*) = {count} FROM snowflake_lease_status() WHERE state = 'held'"), shards);
     }
 
     run(&mut person, "GRANT EXECUTE ON FUNCTION snowflake_registry.release TO node");
 
-    let is_released = "SELECT state = 'released' FROM snowflake_registry.leases WHERE shard_id = 6";
-    wait_for(&mut person, is_released, "shard 6 is released");
+    wait_for(&mut person, "SELECT state = 'released' FROM snowflake_registry.leases WHERE shard_id = 6", "shard 6 is released");
 }

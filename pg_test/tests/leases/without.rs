@@ -1,11 +1,8 @@
 //! Servers without a registry, and servers that cannot use theirs.
 
 use super::{GENERATE, NO_LEASE, set, start};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::leases::{Registry, first_id};
-use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::wait::{comes_true, wait_for};
-use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown};
+use pg_snowflake_harness::prelude::*;
 
 const ALLOCATED: &str = "SELECT count(*) FROM pg_shmem_allocations WHERE name LIKE 'pg\\_snowflake%'";
 
@@ -26,8 +23,7 @@ fn without_a_registry_there_is_no_worker_and_no_shared_memory() {
         assert_eq!(printed(&mut client, ALLOCATED), "0");
         assert_eq!(printed(&mut client, "SELECT * FROM snowflake_lease_status()"), "");
         assert_eq!(printed(&mut client, MODE), "off");
-        let unset = Refusal { sqlstate: "55000", message: "pg_snowflake.shard_id is not set", hint: "" };
-        assert_refused(&mut client, "SELECT snowflake_nextval('s')", unset);
+        assert_refused(&mut client, "SELECT snowflake_nextval('s')", refusal("55000", "pg_snowflake.shard_id is not set"));
     }
 }
 
@@ -123,8 +119,7 @@ fn a_session_does_not_set_the_registry() {
     for (builder, message) in [(Cluster::builder(), "cannot be changed now"), (preloaded(), "without restarting")] {
         let (_server, mut client) = start(builder);
         run(&mut client, "LOAD 'pg_snowflake'");
-        let denied = Refusal { sqlstate: "55P02", message, hint: "" };
-        assert_refused(&mut client, "SET pg_snowflake.registry = 'host=/nowhere'", denied);
+        assert_refused(&mut client, "SET pg_snowflake.registry = 'host=/nowhere'", refusal("55P02", message));
     }
 }
 
@@ -134,7 +129,7 @@ fn an_ordinary_user_neither_sees_nor_sets_the_registry() {
     let (server, mut client) = start(registry.node("db-1").setting("pg_snowflake.shard_id", "5"));
     run(&mut client, "CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer");
     let mut writer = server.connect_to("writer", SUPERUSER);
-    let denied = |message| Refusal { sqlstate: "42501", message, hint: "" };
+    let denied = |message| refusal("42501", message);
 
     let hidden = denied("to examine");
     assert_refused(&mut writer, "SHOW pg_snowflake.registry", hidden);
