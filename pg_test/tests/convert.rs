@@ -5,18 +5,6 @@ mod columns;
 mod postgres_18;
 mod writers;
 
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::run;
-use postgres::Client;
-
-/// A database in which `setup` has run, and a session.
-fn database_with(setup: &str) -> (Database, Client) {
-    let database = Database::new();
-    let mut client = database.connect();
-    run(&mut client, setup);
-    (database, client)
-}
-
 /// An output of `pg_dump` without the random key that newer versions write.
 fn without_key(dump: &str) -> String {
     let is_of_the_database = |line: &&str| !line.contains("restrict ");

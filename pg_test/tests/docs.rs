@@ -1,5 +1,4 @@
-//! Every SQL block of the documentation runs as it stands, in the order of its page, and prints the output that the page
-//! shows.
+//! Every SQL block of the documentation runs as it stands, in the order of its page, and prints the output that the page shows.
 //!
 //! A block with "from=FILE" is a part of that file, which other tests run.
 //!
@@ -8,14 +7,12 @@
 //! that server, `db-NODE` in the text, of four that have Citus: the page makes them a cluster.
 //! One of "sql since=MAJOR" is left out on older major versions, with the output that follows it.
 
-use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::citus::Fleet;
 use pg_snowflake_harness::clock::set_to;
 use pg_snowflake_harness::copied;
 use pg_snowflake_harness::installation::{as_server_user, bindir, has_contrib, has_major, major, run as run_program, temp_dir};
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_harness::record::checksum_of_code;
-use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
-use postgres::Client;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -33,7 +30,6 @@ mod reference;
 mod removal;
 
 use page::{Block, Page, pages, pages_with_sql};
-use pg_snowflake_harness::top;
 
 #[test]
 fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
@@ -82,8 +78,7 @@ fn the_script_about_other_uses_of_the_hash_prints_a_figure_for_each() {
     let tables = include_str!("../../docs/hashing/measure.sql");
     database.psql(&format!("\\set rows 3000\n\\set rounds 1\n{tables}"));
     // The script goes on after an error, which may be a query over the timeout.
-    let measured = "SELECT count(DISTINCT query) FROM timings WHERE took IS NOT NULL";
-    assert_eq!(printed(&mut database.connect(), measured), "2");
+    assert_eq!(printed(&mut database.connect(), "SELECT count(DISTINCT query) FROM timings WHERE took IS NOT NULL"), "2");
     let said = database.psql(include_str!("../../docs/hashing/elsewhere.sql"));
     for figure in [
         "BRIN bloom",
@@ -113,17 +108,13 @@ fn the_script_about_the_sql_edition_prints_a_ratio_for_each_function() {
 /// Pages that need two sessions are left out.
 #[test]
 fn the_sql_of_a_page_runs_in_one_session_of_psql() {
-    let pages: Vec<Page> = pages_with_sql().into_iter().filter(takes_one_session).collect();
+    let pages: Vec<Page> = pages_with_sql().into_iter().filter(|page| page.blocks().iter().all(|block| block.session.is_none())).collect();
     assert!(pages.iter().any(|page| page.path.ends_with("README.md")));
     std::thread::scope(|scope| {
         for page in &pages {
             scope.spawn(move || paste(page));
         }
     });
-}
-
-fn takes_one_session(page: &Page) -> bool {
-    page.blocks().iter().all(|block| block.session.is_none())
 }
 
 fn paste(page: &Page) {

@@ -3,10 +3,8 @@
 
 mod concurrency;
 
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use pg_snowflake_harness::clock::{server_at_noon, set_to};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// The rows of `snowflake_create_partitions`, without their times and without the name of the table.
 fn created(client: &mut Client, arguments: &str) -> String {
@@ -79,7 +77,7 @@ fn what_is_being_detached_at_any_level_is_not_dropped() {
         run(reader, &format!("BEGIN; SELECT FROM {parent}"));
         run(client, "SET lock_timeout = '1ms'");
         let detach = format!("ALTER TABLE {parent} DETACH PARTITION {partition} CONCURRENTLY");
-        assert_refused(client, &detach, Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" });
+        assert_refused(client, &detach, refusal("55P03", "lock timeout"));
         run(client, "RESET lock_timeout");
         run(reader, "ROLLBACK");
     };
@@ -124,8 +122,7 @@ fn a_clock_years_ahead_makes_nothing_old() {
     // Beyond them, also if rows have been inserted.
     set_to(&cluster, "2030-02-15 12:00Z");
     let mut ahead = cluster.connect();
-    let refusal = Refusal { sqlstate: "55000", message: "would have the IDs of now", hint: "" };
-    assert_refused(&mut ahead, "SELECT snowflake_drop_partitions('posts', '24 months')", refusal);
+    assert_refused(&mut ahead, "SELECT snowflake_drop_partitions('posts', '24 months')", refusal("55000", "would have the IDs of now"));
     created(&mut ahead, "'posts', '1 month', 1");
     run(&mut ahead, "INSERT INTO posts DEFAULT VALUES");
     let found = dropped(&mut ahead, "'posts', '24 months'");

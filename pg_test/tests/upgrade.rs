@@ -4,17 +4,11 @@
 mod served;
 mod used;
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
-use pg_snowflake_harness::id::is_increasing;
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_harness::release::{self, EXTENSIONS, Extension, SNOWFLAKE, rehearsal};
-use pg_snowflake_harness::sequence::{take, take_one};
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for_more_rows};
-use postgres::Client;
 use std::thread;
 
-/// A table with everything that depends on the extension: defaults, a column type, a check, an index, a view, partitions
-/// and a function.
+/// A table with everything that depends on the extension: defaults, a column type, a check, an index, a view, partitions and a function.
 const SCHEMA: &str = "
     CREATE TABLE posts (
         id bigint PRIMARY KEY CHECK (snowflake_shard_id(id) = 5),
@@ -86,8 +80,7 @@ fn the_comparison_sees_what_an_upgrade_script_omits() {
         let differ = |line: &&String| created.contains(line) != omitted.contains(line);
         let differences: Vec<&String> = created.iter().chain(&omitted).filter(differ).collect();
         for change in rehearsal::changes(&extension) {
-            let is_seen = differences.iter().any(|line| line.contains(change.shows));
-            assert!(is_seen, "{}: {differences:#?}", change.shows);
+            assert!(differences.iter().any(|line| line.contains(change.shows)), "{}: {differences:#?}", change.shows);
         }
     }
 }
@@ -113,8 +106,7 @@ fn a_dump_of_a_release_is_restored_on_the_head_and_ids_go_on_above() {
 /// As after an update with an older library put back. It must not fill a row that it does not know.
 #[test]
 fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
-    let (_database, mut client) = database();
-    client.batch_execute(SCHEMA).unwrap();
+    let (_database, mut client) = database_with(SCHEMA);
     let sql = "CREATE FUNCTION other_clock(OUT a timestamptz, OUT b timestamptz)
             LANGUAGE c AS 'pg_snowflake', 'snowflake_clock_wrapper';
         CREATE FUNCTION other_calls(pg_node_tree, OUT a oid, OUT b oid) RETURNS SETOF record
@@ -123,8 +115,7 @@ fn a_row_that_the_sql_declares_with_other_columns_is_refused() {
 
     for query in ["SELECT * FROM other_clock()", "SELECT other_calls(adbin) FROM pg_attrdef"] {
         let message = "pg_snowflake library is incompatible with the installed extension version";
-        let refusal = Refusal { sqlstate: "42804", message, hint: "ALTER EXTENSION pg_snowflake UPDATE" };
-        let error = assert_refused(&mut client, query, refusal);
+        let error = assert_refused(&mut client, query, Refusal { sqlstate: "42804", message, hint: "ALTER EXTENSION pg_snowflake UPDATE" });
         let detail = error.detail().unwrap();
         assert!(detail.contains("declared with 2 result columns, but library version"), "{detail}");
     }
@@ -226,6 +217,5 @@ pub fn members(client: &mut Client, extension: &Extension) -> Vec<String> {
         SELECT pg_describe_object('pg_amop'::regclass, a.oid, 0)
         FROM pg_amop AS a JOIN member ON classid = 'pg_opfamily'::regclass AND objid = amopfamily
         ORDER BY 1";
-    let rows = client.query(objects, &[&extension.name]).unwrap();
-    rows.iter().map(|row| row.get(0)).collect()
+    client.query(objects, &[&extension.name]).unwrap().iter().map(|row| row.get(0)).collect()
 }

@@ -1,12 +1,8 @@
 //! Every kind of column that can be converted, and what holds for all of them.
 
-use super::{run, without_key};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::printed;
+use super::without_key;
 use pg_snowflake_harness::copied::PLPGSQL;
-use pg_snowflake_harness::id::{now_ms, split};
-use pg_snowflake_harness::sequence::{take, take_one};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// A table with rows, usually `posts (id, …, body)`.
 struct Case {
@@ -154,8 +150,7 @@ impl Case {
 
     fn insert(&self, client: &mut Client) -> i64 {
         let Case { table, column, .. } = self;
-        let sql = format!("INSERT INTO {table} (body) VALUES ('new') RETURNING {column}::bigint");
-        take_one(client, &sql)
+        take_one(client, &format!("INSERT INTO {table} (body) VALUES ('new') RETURNING {column}::bigint"))
     }
 
     fn highest(&self, client: &mut Client) -> i64 {
@@ -257,8 +252,7 @@ fn each_partition_and_child_generates_for_a_direct_insert() {
         let mut client = case.created_on(&cluster);
         run(&mut client, &case.convert());
         for insert in inserts {
-            let sql = format!("INSERT INTO {insert} RETURNING id");
-            assert_eq!(split(take(&mut client, &sql)[0]).shard, 5, "{name}: {insert}");
+            assert_eq!(split(take(&mut client, &format!("INSERT INTO {insert} RETURNING id"))[0]).shard, 5, "{name}: {insert}");
         }
     }
 }

@@ -1,18 +1,13 @@
 //! The behaviour of a converted column, and of converting it again.
 
-use super::{database_with, run};
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, refused, server};
-use pg_snowflake_harness::id::{first_counter_at, now_ms, split};
-use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::{Cluster, Database};
+use pg_snowflake_harness::prelude::*;
 
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
 /// One that has returned an integer has to be prepared again.
 #[test]
 fn a_prepared_insert_of_another_session_takes_the_new_default() {
-    let (database, mut owner) = database();
-    run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
+    let (database, mut owner) = database_with("CREATE TABLE posts (id serial PRIMARY KEY)");
     let mut writer = database.connect();
     let insert = "INSERT INTO posts DEFAULT VALUES RETURNING id";
     run(&mut writer, &format!("SET plan_cache_mode = force_generic_plan; PREPARE add AS {insert}::bigint; PREPARE narrow AS {insert}"));
@@ -21,8 +16,7 @@ fn a_prepared_insert_of_another_session_takes_the_new_default() {
     run(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)");
 
     assert_eq!(split(take_one(&mut writer, "EXECUTE add")).shard, 5);
-    let changed = Refusal { sqlstate: "0A000", message: "cached plan must not change", hint: "" };
-    assert_refused(&mut writer, "EXECUTE narrow", changed);
+    assert_refused(&mut writer, "EXECUTE narrow", refusal("0A000", "cached plan must not change"));
 }
 
 /// Its compiled functions have the old type of the column. Those of another role are named.
@@ -114,8 +108,7 @@ fn an_identity_removed_in_the_catalog_is_refused_until_it_is_restored() {
         ALTER TABLE posts ALTER COLUMN id SET DEFAULT nextval('posts_id_seq')";
     run(&mut client, sql);
     let convert = "SELECT snowflake_convert_column('posts', 'id', 5, 'pgedge')";
-    let half = Refusal { sqlstate: "55000", message: "belongs to an identity column", hint: "docs/migrate.md" };
-    assert_refused(&mut client, convert, half);
+    assert_refused(&mut client, convert, Refusal { sqlstate: "55000", message: "belongs to an identity column", hint: "docs/migrate.md" });
 
     let sql = "ALTER TABLE posts ALTER COLUMN id DROP DEFAULT;
         UPDATE pg_attribute SET attidentity = 'd' WHERE attrelid = 'posts'::regclass AND attname = 'id'";
@@ -151,9 +144,7 @@ fn names_in_another_encoding_are_preserved() {
 
 #[test]
 fn a_standby_refuses_a_conversion() {
-    let (cluster, mut client) = server();
-    run(&mut client, "CREATE TABLE posts (id serial)");
+    let (cluster, _) = server_with("CREATE TABLE posts (id serial)");
     let standby = Refusal { sqlstate: "25006", message: "snowflake_convert_column() during recovery", hint: "primary" };
-    let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";
-    assert_refused(&mut cluster.standby().connect(), convert, standby);
+    assert_refused(&mut cluster.standby().connect(), "SELECT snowflake_convert_column('posts', 'id', 5)", standby);
 }

@@ -1,7 +1,7 @@
 //! Features of PostgreSQL 18 and later: constraints that are not enforced, and virtual generated columns.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, refused, run};
 use pg_snowflake_harness::installation::has_major;
+use pg_snowflake_harness::prelude::*;
 
 /// The foreign keys and CHECKs, and whether they are enforced.
 const CONSTRAINTS: &str = "SELECT conrelid::regclass, conname, conenforced, convalidated FROM pg_constraint
@@ -12,7 +12,6 @@ fn constraints_that_are_not_enforced_prevent_no_conversion_and_remain_so() {
     if !has_major(18, "constraints that are not enforced") {
         return;
     }
-    let (_database, mut client) = database();
     let setup = "CREATE TABLE posts (id serial PRIMARY KEY, CONSTRAINT small CHECK (id < 1000) NOT ENFORCED);
         CREATE TABLE comments (post_id int REFERENCES posts NOT ENFORCED, n int) PARTITION BY LIST (n);
         CREATE TABLE comments_any PARTITION OF comments DEFAULT;
@@ -27,7 +26,7 @@ fn constraints_that_are_not_enforced_prevent_no_conversion_and_remain_so() {
         ALTER TABLE strict_parent ATTACH PARTITION strict DEFAULT;
         CREATE TABLE fenced (id bigint CONSTRAINT theirs CHECK (snowflake_shard_id(id) = 5) NOT ENFORCED);
         INSERT INTO posts DEFAULT VALUES";
-    run(&mut client, setup);
+    let (_database, mut client) = database_with(setup);
     let constraints = printed(&mut client, CONSTRAINTS);
     for table in ["posts", "parted"] {
         run(&mut client, &format!("SELECT snowflake_convert_column('{table}', 'id', 5); INSERT INTO {table} DEFAULT VALUES"));
@@ -44,7 +43,7 @@ fn constraints_that_are_not_enforced_prevent_no_conversion_and_remain_so() {
         assert_refused(&mut client, &convert, Refusal { sqlstate: "55000", message, hint });
     }
     let of_another_shard = "INSERT INTO fenced VALUES (snowflake_nextval('fenced_id_seq', 6))";
-    assert_refused(&mut client, of_another_shard, Refusal { sqlstate: "23514", message: "fenced_id_shard_check", hint: "" });
+    assert_refused(&mut client, of_another_shard, refusal("23514", "fenced_id_shard_check"));
 }
 
 /// One that calls a function of ours has to be stored, as docs/migrate.md says.
@@ -53,20 +52,18 @@ fn a_virtual_generated_column_keeps_the_type_of_its_column() {
     if !has_major(18, "virtual generated columns") {
         return;
     }
-    let (_database, mut client) = database();
     let setup = "CREATE TABLE narrow (id serial PRIMARY KEY, next bigint GENERATED ALWAYS AS (id + 1) VIRTUAL);
         CREATE TABLE wide (id bigserial PRIMARY KEY, next bigint GENERATED ALWAYS AS (id + 1));
         CREATE TABLE referred (id bigserial PRIMARY KEY);
         CREATE TABLE referring (referred_id int REFERENCES referred, next int GENERATED ALWAYS AS (referred_id + 1))";
-    run(&mut client, setup);
+    let (_database, mut client) = database_with(setup);
     for (table, column, of) in [("narrow", "id", "narrow"), ("referred", "referred_id", "referring")] {
         let convert = format!("SELECT snowflake_convert_column('{table}', 'id', 5)");
         let message = &format!("cannot change column {column} of table public.{of} to bigint");
-        let error = assert_refused(&mut client, &convert, Refusal { sqlstate: "0A000", message, hint: "" });
+        let error = assert_refused(&mut client, &convert, refusal("0A000", message));
         assert!(error.detail().is_some_and(|detail| detail.contains(&format!("column next of table public.{of}"))), "{error:?}");
     }
-    let generated = Refusal { sqlstate: "42809", message: "generated column", hint: "" };
-    assert_refused(&mut client, "SELECT snowflake_convert_column('wide', 'next', 5)", generated);
+    assert_refused(&mut client, "SELECT snowflake_convert_column('wide', 'next', 5)", refusal("42809", "generated column"));
     run(&mut client, "SELECT snowflake_convert_column('wide', 'id', 5); INSERT INTO wide DEFAULT VALUES");
     assert_eq!(printed(&mut client, "SELECT next = id + 1, id > 1000 FROM wide"), "t|t");
 

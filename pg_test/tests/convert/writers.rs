@@ -1,12 +1,6 @@
 //! Converting while others write.
 
-use super::run;
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed};
-use pg_snowflake_harness::id::split;
-use pg_snowflake_harness::sequence::{take, take_one};
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for_more_rows, while_it_waits};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::thread::scope;
 
 /// Inserts by a prepared statement until it is stopped, and returns the IDs that it got.
@@ -59,16 +53,13 @@ fn assert_holds(database: &Database, table: &str, acknowledged: &[i64]) {
     let mut client = database.connect();
     let mut stored = take(&mut client, &format!("SELECT id::bigint FROM {table}"));
     stored.sort_unstable();
-    let missing = acknowledged.iter().filter(|id| stored.binary_search(id).is_err()).count();
-    assert_eq!(missing, 0, "of {} in {table}", acknowledged.len());
+    assert_eq!(acknowledged.iter().filter(|id| stored.binary_search(id).is_err()).count(), 0, "of {} in {table}", acknowledged.len());
     assert!(stored.is_sorted_by(|a, b| a < b), "a duplicate id in {table}");
 }
 
 #[test]
 fn a_value_that_is_committed_while_it_waits_for_the_lock_counts() {
-    let (database, mut owner) = database();
-    run(&mut owner, "CREATE TABLE posts (id bigint PRIMARY KEY)");
-    let mut writer = database.connect();
+    let (database, mut writer) = database_with("CREATE TABLE posts (id bigint PRIMARY KEY)");
     run(&mut writer, "BEGIN; INSERT INTO posts VALUES (5000000000000000000)");
 
     let too_high = Refusal { sqlstate: "55000", message: "above the next ID", hint: "layout" };
@@ -85,40 +76,35 @@ fn convert_while_held(database: &Database, table: &str, holder: &mut Client, end
 
 #[test]
 fn a_foreign_key_that_is_committed_while_it_waits_for_the_lock_counts() {
-    let (database, mut owner) = database();
-    run(&mut owner, "CREATE TABLE posts (id serial PRIMARY KEY)");
+    let (database, mut owner) = database_with("CREATE TABLE posts (id serial PRIMARY KEY)");
     let mut writer = database.connect();
     run(&mut writer, "BEGIN; CREATE TABLE comments (post_id int REFERENCES posts)");
 
     convert_while_held(&database, "posts", &mut writer, "COMMIT");
 
-    let comment = "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id FROM post";
-    let id = take_one(&mut owner, comment);
+    let id = take_one(&mut owner, "WITH post AS (INSERT INTO posts DEFAULT VALUES RETURNING id) SELECT id FROM post");
     run(&mut owner, &format!("INSERT INTO comments VALUES ({id})"));
 }
 
 #[test]
 fn a_child_that_is_committed_while_it_waits_for_the_lock_is_converted() {
-    let (database, mut owner) = database();
-    run(&mut owner, "CREATE TABLE posts (id serial); CREATE TABLE child () INHERITS (posts)");
+    let (database, mut owner) = database_with("CREATE TABLE posts (id serial); CREATE TABLE child () INHERITS (posts)");
     let mut writer = database.connect();
     run(&mut writer, "BEGIN; CREATE TABLE grandchild () INHERITS (child)");
 
     convert_while_held(&database, "posts", &mut writer, "COMMIT");
 
-    let insert = "INSERT INTO grandchild DEFAULT VALUES RETURNING snowflake_shard_id(id)";
-    assert_eq!(printed(&mut owner, insert), "5");
+    assert_eq!(printed(&mut owner, "INSERT INTO grandchild DEFAULT VALUES RETURNING snowflake_shard_id(id)"), "5");
 }
 
 /// Each conversion lets open sessions compile the function again.
 #[test]
 fn tables_whose_triggers_call_the_same_function_are_converted_at_once() {
-    let (database, mut owner) = database();
     let sql = "CREATE TABLE posts (id serial); CREATE TABLE comments (id serial);
         CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
         CREATE TRIGGER same BEFORE INSERT ON posts FOR EACH ROW EXECUTE FUNCTION same();
         CREATE TRIGGER same BEFORE INSERT ON comments FOR EACH ROW EXECUTE FUNCTION same()";
-    run(&mut owner, sql);
+    let (database, mut owner) = database_with(sql);
     run(&mut owner, "BEGIN; SELECT snowflake_convert_column('posts', 'id', 5)");
 
     convert_while_held(&database, "comments", &mut owner, "ALTER FUNCTION same() SECURITY DEFINER; COMMIT");
@@ -129,16 +115,14 @@ fn tables_whose_triggers_call_the_same_function_are_converted_at_once() {
 /// Its rows are no longer those of the table.
 #[test]
 fn a_column_is_not_widened_while_a_partition_is_being_detached() {
-    let (database, mut owner) = database();
     let sql = "CREATE TABLE posts (id serial, body text) PARTITION BY LIST (body);
         CREATE TABLE posts_a PARTITION OF posts FOR VALUES IN ('a');
         CREATE TABLE posts_b PARTITION OF posts FOR VALUES IN ('b')";
-    run(&mut owner, sql);
+    let (database, mut owner) = database_with(sql);
     let mut reader = database.connect();
     run(&mut reader, "BEGIN; SELECT FROM posts");
     run(&mut owner, "SET lock_timeout = '1ms'");
-    let timeout = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
-    assert_refused(&mut owner, "ALTER TABLE posts DETACH PARTITION posts_a CONCURRENTLY", timeout);
+    assert_refused(&mut owner, "ALTER TABLE posts DETACH PARTITION posts_a CONCURRENTLY", refusal("55P03", "lock timeout"));
     run(&mut reader, "ROLLBACK; BEGIN; SELECT FROM posts_a");
 
     let convert = "SELECT snowflake_convert_column('posts', 'id', 5)";

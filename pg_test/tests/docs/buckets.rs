@@ -1,7 +1,6 @@
 //! The table of docs/hashing.md about `id % n` of an application: how full the fullest bucket gets.
 //!
-//! It is computed, for a clock that runs evenly, and so the same on every machine.
-//! `./dev test buckets` prints it.
+//! It is computed, for a clock that runs evenly, and so the same on every machine. `./dev test buckets` prints it.
 
 use super::page::page;
 use pg_snowflake_ids::presets::{DEFAULT, PRESETS};
@@ -11,7 +10,6 @@ use pg_snowflake_ids::{Layout, ShardPlace};
 const START_US: i64 = 1_767_225_600_000_000;
 
 const SHARD: u32 = 5;
-
 const MODULI: [usize; 7] = [2, 3, 10, 16, 100, 1024, 4096];
 
 /// One ID in 30 s for a year, and 100 in a millisecond for 10 s, or as many as the layout has.

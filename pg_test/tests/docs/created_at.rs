@@ -1,8 +1,8 @@
 //! The generated columns of docs/time.md, with the expressions that its query prints.
 
 use super::page::page;
-use pg_snowflake_harness::ask::{database, printed, refused, run};
 use pg_snowflake_harness::installation::{bindir, has_major, major};
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_ids::PRESETS;
 use pg_snowflake_ids::layout_spec::spec;
 
@@ -30,8 +30,7 @@ const IDS: &str = "
 /// The expression of a layout, by the query of the page.
 fn expression(client: &mut postgres::Client, layout: &str) -> String {
     let query = page("docs/time.md").block_with("AS expression").replace("SELECT name, ", "SELECT ");
-    let from = format!("FROM snowflake_layout_info('{layout}')");
-    printed(client, &query.replace("FROM snowflake_layouts", &from))
+    printed(client, &query.replace("FROM snowflake_layouts", &format!("FROM snowflake_layout_info('{layout}')")))
 }
 
 #[test]

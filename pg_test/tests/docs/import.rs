@@ -1,8 +1,7 @@
 //! The IDs that docs/import.md computes for existing rows.
 
 use super::page::page;
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::presets::PRESETS;
 
@@ -71,10 +70,8 @@ fn imported_ids_are_in_order_and_fill_each_millisecond_before_the_next() {
             let of_layout = |sql: &str| {
                 sql.replace("LAYOUT", layout).replace("SEQ_BITS", &preset.seq_bits.to_string()).replace("SHARD", &shard(preset).to_string())
             };
-            let wrong = printed(&mut client, &of_layout(WRONG));
-            assert_eq!(wrong, "0|0|0|0|0", "{layout}, {gap} us");
-            let late = printed(&mut client, &of_layout(LATEST));
-            assert_eq!(late, "0", "{layout}, {gap} us");
+            assert_eq!(printed(&mut client, &of_layout(WRONG)), "0|0|0|0|0", "{layout}, {gap} us");
+            assert_eq!(printed(&mut client, &of_layout(LATEST)), "0", "{layout}, {gap} us");
         }
     }
 }
@@ -91,14 +88,13 @@ fn a_row_whose_time_no_id_can_have_is_refused() {
     ] {
         run(&mut client, "DROP TABLE IF EXISTS imported_orders, order_ids");
         run(&mut client, &format!("{ROWS}; INSERT INTO imported_orders VALUES (0, {time})").replace("gap", "1"));
-        assert_refused(&mut client, &step, Refusal { sqlstate, message, hint: "" });
+        assert_refused(&mut client, &step, refusal(sqlstate, message));
     }
 }
 
 #[test]
 fn rows_of_several_shards_have_the_ids_of_their_shard() {
-    let (_database, mut client) = database();
-    run(&mut client, &ROWS.replace("gap", "900"));
+    let (_database, mut client) = database_with(&ROWS.replace("gap", "900"));
     let of = |shard: i32| {
         let rows = format!("FROM imported_orders WHERE id % 2 = {}", shard % 2);
         step("postgres").replace(", 5, (counter", &format!(", {shard}, (counter")).replace("FROM imported_orders", &rows)
@@ -120,8 +116,7 @@ fn the_script_measures_the_statements_of_the_page() {
     for statement in ["CREATE TABLE order_ids AS", "CREATE SEQUENCE orders_id_seq"] {
         for line in block(statement).lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
             let line = line.split("   --").next().unwrap();
-            let is_around = line.starts_with("SET") || ["BEGIN;", "COMMIT;"].contains(&line);
-            assert!(is_around || SCRIPT.contains(line), "{line}");
+            assert!(line.starts_with("SET") || ["BEGIN;", "COMMIT;"].contains(&line) || SCRIPT.contains(line), "{line}");
         }
     }
 }
@@ -169,8 +164,7 @@ fn the_undo_deletes_the_rows_that_the_copy_inserted() {
 /// A policy could hide rows from each step, and from the check that would find them missing.
 #[test]
 fn no_step_leaves_rows_out_that_row_security_hides_from_the_owner() {
-    let (database, mut superuser) = database();
-    run(&mut superuser, "GRANT ALL ON SCHEMA public TO owner");
+    let (database, mut superuser) = database_with("GRANT ALL ON SCHEMA public TO owner");
     let example = block("CREATE TABLE imported_orders");
     let example = example.split_once(';').expect("CREATE EXTENSION").1;
     run(&mut database.connect_as("owner"), example);
@@ -185,8 +179,7 @@ fn no_step_leaves_rows_out_that_row_security_hides_from_the_owner() {
         for table in tables {
             let alter = format!("ALTER TABLE {table}");
             run(&mut superuser, &format!("{alter} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"));
-            let hidden = Refusal { sqlstate: "42501", message: "row-level security policy for table", hint: "" };
-            assert_refused(&mut database.connect_as("owner"), &step, hidden);
+            assert_refused(&mut database.connect_as("owner"), &step, refusal("42501", "row-level security policy for table"));
             run(&mut superuser, &format!("{alter} DISABLE ROW LEVEL SECURITY"));
         }
         run(&mut database.connect_as("owner"), &step);

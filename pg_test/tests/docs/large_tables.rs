@@ -1,13 +1,8 @@
 //! The steps of docs/migrate.md for large tables with integer keys, and the script that lists what they would lose or fail on.
 
 use super::page::page;
-use pg_snowflake_harness::ask::{database, printed, run};
 use pg_snowflake_harness::installation::has_major;
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::sequence::{take, take_one};
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows, wait_until_it_waits_for_a_lock, while_it_waits};
-use pg_snowflake_harness::{Cluster, Database, SUPERUSER};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::scope;
 
@@ -85,16 +80,16 @@ fn with_names(text: &str, table: &str, column: &str) -> String {
 
 /// The steps of the page for a column, with what the script has printed.
 struct Steps<'a> {
-    psql: &'a dyn Fn(&str) -> String,
+    psql: Box<dyn Fn(&str) -> String + 'a>,
     client: Client,
     page: String,
     rows: Vec<Row>,
 }
 
 impl<'a> Steps<'a> {
-    fn new(psql: &'a dyn Fn(&str) -> String, client: Client, table: &str, column: &str) -> Self {
-        let page = with_names(&block(), table, column);
-        Steps { psql, client, page, rows: list(psql, table, column) }
+    fn new(psql: impl Fn(&str) -> String + 'a, client: Client, table: &str, column: &str) -> Self {
+        let rows = list(&psql, table, column);
+        Steps { psql: Box::new(psql), client, page: with_names(&block(), table, column), rows }
     }
 
     fn step_1(&mut self) {
@@ -216,19 +211,18 @@ fn schema(database: &Database) -> Vec<String> {
 /// Also, a session that has already called the function of a trigger goes on.
 #[test]
 fn the_steps_keep_all_that_refers_to_the_column() {
-    let (database, mut client) = database();
     let setup = "CREATE TABLE events (id serial, \"Kind\" text NOT NULL DEFAULT 'a', body text); CREATE TABLE refs (event_id bigint);
         CREATE TABLE deferred (id serial);
         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.body := NEW.id || 'x'; RETURN NEW; END $$;
         INSERT INTO events (body) SELECT n FROM generate_series(1, 2000) AS n";
-    run(&mut client, setup);
+    let (database, mut client) = database_with(setup);
     run(&mut client, CARRIED);
     if has_major(18, "constraints that are not enforced") {
         let setup = "ALTER TABLE events ADD CONSTRAINT planned CHECK (id < 0) NOT ENFORCED;
             CREATE TABLE planned (event_id bigint REFERENCES events NOT ENFORCED); INSERT INTO planned VALUES (0);
             CREATE TABLE named (id int CONSTRAINT filled NOT NULL)";
         run(&mut client, setup);
-        Steps::new(&|sql| database.psql(sql), database.connect(), "public.named", "id").all();
+        Steps::new(|sql| database.psql(sql), database.connect(), "public.named", "id").all();
         let named = "SELECT conname FROM pg_constraint WHERE conrelid = 'named'::regclass AND contype = 'n'";
         assert_eq!(printed(&mut client, named), "filled");
     }
@@ -239,7 +233,7 @@ fn the_steps_keep_all_that_refers_to_the_column() {
     assert_eq!(printed(&mut client, insert), "t");
 
     for table in ["public.events", "public.deferred"] {
-        Steps::new(&|sql| database.psql(sql), database.connect(), table, "id").all();
+        Steps::new(|sql| database.psql(sql), database.connect(), table, "id").all();
     }
 
     assert_eq!(printed(&mut client, key), keys);
@@ -317,8 +311,7 @@ fn the_script_names_what_the_steps_cannot_keep() {
             rows.iter().any(|row| format!("{}: {}", row.step, row.title).ends_with(title) && row.what.contains(what) && !row.is_command());
         assert!(is_named, "{line}: {rows:#?}");
         // A reader pastes the comments together with the commands.
-        let comments = rows.iter().filter(|row| !row.is_command());
-        assert!(comments.into_iter().all(|row| row.what.lines().count() == 1), "{line}: {rows:#?}");
+        assert!(rows.iter().filter(|row| !row.is_command()).all(|row| row.what.lines().count() == 1), "{line}: {rows:#?}");
     }
 }
 
@@ -387,21 +380,18 @@ fn an_identity_column_that_is_not_converted_counts_on() {
                    WHERE attrelid = 'events'::regclass AND attname = 'id' AND seqrelid = 'numbers'::regclass";
     let indexes = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class JOIN pg_index ON indexrelid = oid WHERE indrelid = 'events'::regclass";
     let before = [options, indexes].map(|sql| printed(&mut client, sql));
-    let psql = |sql: &str| database.psql(sql);
-    let mut steps = Steps::new(&psql, database.connect(), "public.events", "id");
+    let mut steps = Steps::new(|sql| database.psql(sql), database.connect(), "public.events", "id");
     let call = "SELECT snowflake_convert_column('public.events', 'id', 5);";
     assert!(steps.page.contains(call));
     steps.page = steps.page.replace(call, "");
     steps.all();
-    let insert = "INSERT INTO events (body) VALUES ('c') RETURNING id, pg_typeof(id)";
-    assert_eq!(printed(&mut client, insert), "60|bigint");
+    assert_eq!(printed(&mut client, "INSERT INTO events (body) VALUES ('c') RETURNING id, pg_typeof(id)"), "60|bigint");
     assert_eq!([options, indexes].map(|sql| printed(&mut client, sql)), before);
 }
 
 /// The table is empty, and has a view.
 #[test]
 fn an_identity_column_keeps_its_sequence_and_a_column_that_a_trigger_fills_is_filled() {
-    let (database, mut client) = database();
     let setup = "CREATE TABLE events (id int GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME numbers CACHE 3) PRIMARY KEY, body text);
         GRANT SELECT ON SEQUENCE numbers TO reader;
         COMMENT ON SEQUENCE numbers IS 'of events';
@@ -410,20 +400,18 @@ fn an_identity_column_keeps_its_sequence_and_a_column_that_a_trigger_fills_is_fi
         CREATE SEQUENCE counter;
         CREATE FUNCTION fills() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := nextval('counter'); RETURN NEW; END $$;
         CREATE TRIGGER fills BEFORE INSERT ON filled FOR EACH ROW EXECUTE FUNCTION fills()";
-    run(&mut client, setup);
-    let psql = |sql: &str| database.psql(sql);
-    let mut steps = Steps::new(&psql, database.connect(), "public.events", "id");
+    let (database, mut client) = database_with(setup);
+    let mut steps = Steps::new(|sql| database.psql(sql), database.connect(), "public.events", "id");
     steps.step_1();
     steps.steps_2_and_3();
     steps.steps_4_and_5("DROP VIEW seen;", "CREATE VIEW seen AS SELECT id FROM events;");
-    let shard = "INSERT INTO events DEFAULT VALUES RETURNING snowflake_shard_id(id)";
-    assert_eq!(printed(&mut client, shard), "5");
+    assert_eq!(printed(&mut client, "INSERT INTO events DEFAULT VALUES RETURNING snowflake_shard_id(id)"), "5");
     let sequence = "SELECT pg_get_serial_sequence('events', 'id'), has_sequence_privilege('reader', 'numbers', 'SELECT'),
                            obj_description('numbers'::regclass), seqcache FROM pg_sequence WHERE seqrelid = 'numbers'::regclass";
     assert_eq!(printed(&mut client, sequence), "public.numbers|t|of events|3");
 
     run(&mut client, "CREATE TABLE nulls (id int DEFAULT 7); INSERT INTO nulls VALUES (NULL), (1)");
-    let mut steps = Steps::new(&psql, database.connect(), "public.nulls", "id");
+    let mut steps = Steps::new(|sql| database.psql(sql), database.connect(), "public.nulls", "id");
     let check = "CHECK (wide IS NOT DISTINCT FROM id)";
     assert!(page("docs/migrate.md").text().contains(check));
     steps.page = steps.page.replace("CHECK (wide IS NOT NULL AND wide = id)", check);
@@ -431,7 +419,7 @@ fn an_identity_column_keeps_its_sequence_and_a_column_that_a_trigger_fills_is_fi
     run(&mut client, "INSERT INTO nulls VALUES (DEFAULT)");
     assert_eq!(printed(&mut client, "SELECT id, pg_typeof(id) FROM nulls"), "|bigint\n1|bigint\n7|bigint");
 
-    let mut steps = Steps::new(&psql, database.connect(), "public.filled", "id");
+    let mut steps = Steps::new(|sql| database.psql(sql), database.connect(), "public.filled", "id");
     steps.step_1();
     run(&mut client, "INSERT INTO filled (body) VALUES ('during')");
     steps.steps_2_and_3();
@@ -456,8 +444,7 @@ fn a_subscriber_receives_each_row_during_the_steps() {
         wait_for(client, &format!("SELECT count(*) = 1 FROM events WHERE id = {id}"), "the row has arrived");
     };
     for cluster in [&subscriber, &publisher] {
-        let psql = |sql: &str| cluster.psql(SUPERUSER, sql);
-        Steps::new(&psql, cluster.connect(), "public.events", "id").all_among(|| arrives(&mut there));
+        Steps::new(|sql| cluster.psql(SUPERUSER, sql), cluster.connect(), "public.events", "id").all_among(|| arrives(&mut there));
         run(&mut there, "ALTER TABLE events ADD COLUMN IF NOT EXISTS wide bigint");
     }
     run(&mut there, "ALTER TABLE events DROP COLUMN wide");
@@ -471,13 +458,11 @@ fn a_subscriber_receives_each_row_during_the_steps() {
 fn a_transaction_that_writes_both_tables_goes_on_in_step_4() {
     let writes = ["INSERT INTO events DEFAULT VALUES", "INSERT INTO comments (event_id) VALUES (1)"];
     for [first, second] in [writes, [writes[1], writes[0]]] {
-        let (database, mut client) = database();
         let setup = "CREATE TABLE events (id serial PRIMARY KEY); INSERT INTO events DEFAULT VALUES;
             CREATE TABLE comments (event_id int NOT NULL REFERENCES events)";
-        run(&mut client, setup);
+        let (database, mut client) = database_with(setup);
         for (table, column) in [("public.comments", "event_id"), ("public.events", "id")] {
-            let psql = |sql: &str| database.psql(sql);
-            let mut steps = Steps::new(&psql, database.connect(), table, column);
+            let mut steps = Steps::new(|sql| database.psql(sql), database.connect(), table, column);
             steps.step_1();
             steps.steps_2_and_3();
             run(&mut client, &format!("BEGIN; {first}"));
@@ -511,10 +496,9 @@ fn id_of(client: &mut Client, sql: &str) -> i64 {
 /// PostgreSQL reports a deadlock at once to a client in the way of a step that has a weaker lock of the same table.
 #[test]
 fn a_client_that_has_locked_a_row_goes_on_while_step_4_waits_for_its_locks() {
-    let (database, mut client) = database();
     let sql = "CREATE TABLE events (id serial PRIMARY KEY); CREATE TABLE comments (event_id int REFERENCES events);
         INSERT INTO events VALUES (1)";
-    run(&mut client, sql);
+    let (database, mut client) = database_with(sql);
     let first = of_step(&list(&|sql| database.psql(sql), "public.events", "id"), "4 first");
     let locks = first.lines().find(|line| line.starts_with("LOCK TABLE")).expect("the step locks the tables");
     run(&mut client, "BEGIN; SELECT FROM events FOR UPDATE");
@@ -549,8 +533,7 @@ fn clients_lose_no_row_and_no_reference_during_the_steps() {
         while let Err(error) = client.simple_query(&sql) {
             // The one error that the page names.
             let error = error.as_db_error().expect("of the server");
-            let named = (error.code().code(), error.constraint());
-            assert_eq!(named, ("23505", Some("events_pkey_wide")), "{error:?}");
+            assert_eq!((error.code().code(), error.constraint()), ("23505", Some("events_pkey_wide")), "{error:?}");
         }
         ids.push(id);
     };
@@ -587,9 +570,9 @@ fn clients_lose_no_row_and_no_reference_during_the_steps() {
             write(&database, &stop, |client, ids| ids.push(id_of(client, "INSERT INTO comments (event_id) VALUES (1) RETURNING event_id")))
         });
 
-        let psql = |sql: &str| database.psql(sql);
         for (table, column) in [("public.comments", "event_id"), ("public.events", "id")] {
-            Steps::new(&psql, database.connect(), table, column).all_among(|| wait_for_more_rows(&mut client, table, 100));
+            Steps::new(|sql| database.psql(sql), database.connect(), table, column)
+                .all_among(|| wait_for_more_rows(&mut client, table, 100));
         }
         drop(at_the_end);
         let [a, b] = upserts.map(|client| client.join().expect("no insert fails"));
@@ -605,8 +588,7 @@ fn clients_lose_no_row_and_no_reference_during_the_steps() {
     let stored = take(&mut client, "SELECT id FROM events WHERE id > 20000 ORDER BY id");
     assert_eq!(stored.len(), ids.len());
     assert!(stored == ids, "a key has changed");
-    let old = printed(&mut client, "SELECT count(DISTINCT id) FROM events WHERE id <= 20000");
-    assert_eq!(old, "20000");
+    assert_eq!(printed(&mut client, "SELECT count(DISTINCT id) FROM events WHERE id <= 20000"), "20000");
     let references = "SELECT count(*), count(*) FILTER (WHERE e.id IS NULL) FROM comments LEFT JOIN events AS e ON e.id = event_id";
     assert_eq!(printed(&mut client, references), format!("{}|0", 20000 + comments));
 }

@@ -1,9 +1,7 @@
 //! `docs/reference.md` has every object of the extension, once, as in the catalog.
 
 use super::page::page;
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{database, printed};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a heading of the page may name, and the columns that it returns: a name and a type each.
@@ -33,8 +31,7 @@ fn every_object_has_one_heading_with_its_signature_and_its_columns() {
 /// The page says that `\d+` in psql explains them.
 #[test]
 fn every_column_of_a_table_has_a_comment() {
-    let (_database, mut client) = database();
-    client.batch_execute("CREATE EXTENSION pg_snowflake_registry").unwrap();
+    let (_database, mut client) = database_with("CREATE EXTENSION pg_snowflake_registry");
     let mut columns = |condition: &str| {
         let query = format!(
             "SELECT coalesce(string_agg(attrelid::regclass || '.' || attname, ', '), '') FROM pg_attribute
@@ -50,8 +47,7 @@ fn every_column_of_a_table_has_a_comment() {
 #[test]
 fn every_setting_is_in_the_table_with_its_default_and_its_range() {
     let page = page("docs/reference.md");
-    let (_database, mut client) = database();
-    client.batch_execute("LOAD 'pg_snowflake'").unwrap();
+    let (_database, mut client) = database_with("LOAD 'pg_snowflake'");
 
     let settings = "SELECT format('| `%s` | %s | %s | %s | %s |', name, concat_ws(', ', vartype, unit),
             coalesce(nullif(boot_val, ''), 'empty'), min_val, max_val)
@@ -123,8 +119,7 @@ fn is_named(chapter: &str, signature: &str) -> bool {
 }
 
 fn chapter<'a>(text: &'a str, heading: &str) -> &'a str {
-    let start = format!("\n## {heading}\n");
-    let rest = text.split_once(&start).unwrap_or_else(|| panic!("no chapter {heading}")).1;
+    let rest = text.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no chapter {heading}")).1;
     rest.split("\n## ").next().unwrap_or(rest)
 }
 

@@ -1,9 +1,7 @@
 //! Dropping the extension as docs/migrate.md says.
 
 use super::page::page;
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{database, printed, run};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// The block of the page with this text.
 fn block(text: &str) -> String {
@@ -12,8 +10,7 @@ fn block(text: &str) -> String {
 
 /// The examples of the page, and objects of every other kind.
 fn with_dependents() -> (Database, Client) {
-    let (database, mut client) = database();
-    run(&mut client, &block("CREATE TABLE visits"));
+    let (database, mut client) = database_with(&block("CREATE TABLE visits"));
     let sql = "CREATE SEQUENCE s;
         CREATE TABLE plain (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5), shard int GENERATED ALWAYS AS (snowflake_shard_id(id)) STORED,
             CONSTRAINT of_shard CHECK (snowflake_shard_id(id) >= 0));
@@ -107,8 +104,7 @@ fn the_steps_keep_every_row_and_leave_nothing_that_depends_on_the_extension() {
         DROP DOMAIN key;
         ALTER TYPE pair ALTER ATTRIBUTE id TYPE bigint";
     run(&mut client, sql);
-    let steps = block("CREATE TABLE new_visits");
-    database.psql(&steps);
+    database.psql(&block("CREATE TABLE new_visits"));
     let sql = "CREATE TABLE new_by_key (id bigint) PARTITION BY RANGE (id);
         ALTER TABLE by_key DETACH PARTITION by_key_all;
         ALTER TABLE by_key_all ALTER COLUMN id TYPE bigint;

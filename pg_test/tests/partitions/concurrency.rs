@@ -1,13 +1,9 @@
 //! Other sessions: writers, holders of locks, a second caller.
 
 use super::{ARCHIVE, POSTS, created, dropped, month, old_posts, three_levels};
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{database, printed, run, server};
 use pg_snowflake_harness::debugger::{self, Debugger};
 use pg_snowflake_harness::installation::left_out;
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, comes_true, while_it_waits};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::scope;
 
@@ -15,14 +11,13 @@ const ROUNDS: u64 = 8;
 
 #[test]
 fn inserts_never_fail_while_partitions_are_created_detached_and_dropped() {
-    let (database, mut client) = database();
     let sql = format!(
         "{POSTS}CREATE TABLE posts_p20200701 PARTITION OF posts
              FOR VALUES FROM (snowflake_min_id('2020-07-01 00:00+00')) TO (snowflake_min_id(date_trunc('hour', now())));
          SELECT snowflake_create_partitions('posts', '1 hour', 0);
          INSERT INTO posts DEFAULT VALUES"
     );
-    run(&mut client, &sql);
+    let (database, mut client) = database_with(&sql);
     let (stop, inserts) = (Stop::default(), AtomicU64::new(0));
     scope(|scope| {
         let _stop_at_end = StopAtEnd(&stop);
@@ -48,14 +43,12 @@ fn inserts_never_fail_while_partitions_are_created_detached_and_dropped() {
             assert!(comes_true(|| inserts.load(Ordering::Relaxed) >= wanted), "the writers are stuck");
         }
     });
-    let rows = printed(&mut client, "SELECT count(*) - 1 FROM posts");
-    assert_eq!(rows, inserts.load(Ordering::Relaxed).to_string());
+    assert_eq!(printed(&mut client, "SELECT count(*) - 1 FROM posts"), inserts.load(Ordering::Relaxed).to_string());
 }
 
 #[test]
 fn creation_waits_for_no_reader_and_no_writer() {
-    let (database, mut client) = database();
-    run(&mut client, POSTS);
+    let (database, mut client) = database_with(POSTS);
     created(&mut client, "'posts', '1 month', 1");
     let mut other = database.connect();
     run(&mut other, "BEGIN; SELECT * FROM posts; INSERT INTO posts DEFAULT VALUES");
@@ -79,8 +72,7 @@ fn a_lock_that_is_not_available_fails_only_what_needs_it_and_the_timeout_is_rest
         for outcome in [created(&mut client, "'posts', '1 month', 1"), dropped(&mut client, "'posts', '1 month'")] {
             let lines: Vec<&str> = outcome.lines().filter(|line| !line.starts_with("gap") && !line.starts_with("exists")).collect();
             assert!(!lines.is_empty(), "{outcome}");
-            let are_failures = lines.iter().all(|line| line.starts_with("failed|") && line.contains("not available in time"));
-            assert!(are_failures, "{outcome}");
+            assert!(lines.iter().all(|line| line.starts_with("failed|") && line.contains("not available in time")), "{outcome}");
         }
         assert_eq!(printed(&mut client, "SHOW lock_timeout"), timeout);
         run(&mut client, "ROLLBACK");
@@ -106,8 +98,7 @@ fn a_lock_that_is_not_available_fails_only_what_needs_it_and_the_timeout_is_rest
 /// It has inserted before, and so holds a lock on the table, as the other caller does.
 #[test]
 fn of_two_callers_that_have_inserted_one_creates_and_the_other_finds() {
-    let (database, mut client) = database();
-    run(&mut client, POSTS);
+    let (database, mut client) = database_with(POSTS);
     created(&mut client, "'posts', '1 month', 0");
     let mut second = database.connect();
     run(&mut second, "SET lock_timeout = '10min'");
@@ -133,8 +124,7 @@ fn a_name_that_another_call_has_just_taken_for_the_same_partition_is_no_error() 
         left_out("the partition that another call creates between two steps", need);
         return;
     }
-    let (cluster, mut client) = server();
-    run(&mut client, POSTS);
+    let (cluster, mut client) = server_with(POSTS);
     let mut second = cluster.connect();
     let pid = backend_pid(&mut second);
     scope(|scope| {
@@ -160,12 +150,10 @@ fn the_partition_that_was_old_goes_even_if_another_table_has_its_name_meanwhile(
     let (database, mut client) = old_posts(&["2020-06"], "2020-07");
     run(&mut client, "CREATE TABLE precious AS SELECT 1");
     let mut other = database.connect();
-    let sql = "BEGIN; SELECT FROM posts;
-        ALTER TABLE posts_p20200601 RENAME TO archive_p20200601;
-        ALTER TABLE precious RENAME TO posts_p20200601";
+    let sql =
+        "BEGIN; SELECT FROM posts; ALTER TABLE posts_p20200601 RENAME TO archive_p20200601; ALTER TABLE precious RENAME TO posts_p20200601";
     run(&mut other, sql);
-    let outcome = call_while_held(&database, &mut other, dropped, "'posts', '1 month'");
-    assert_eq!(outcome, "dropped|public.archive_p20200601|");
+    assert_eq!(call_while_held(&database, &mut other, dropped, "'posts', '1 month'"), "dropped|public.archive_p20200601|");
     assert_eq!(printed(&mut client, "SELECT count(*) FROM posts_p20200601"), "1");
 }
 
@@ -207,8 +195,7 @@ fn a_foreign_table_that_is_attached_below_while_the_call_waits_is_not_dropped() 
 
 #[test]
 fn the_table_itself_gets_its_partitions_even_if_another_has_its_name_meanwhile() {
-    let (database, mut client) = database();
-    run(&mut client, POSTS);
+    let (database, mut client) = database_with(POSTS);
     let mut other = database.connect();
     run(&mut other, "BEGIN; ALTER TABLE posts RENAME TO renamed; CREATE TABLE posts (id bigint) PARTITION BY RANGE (id)");
     let outcome = call_while_held(&database, &mut other, created, "'posts', '1 day', 0");

@@ -75,6 +75,5 @@ fn names_in(version: &str) -> BTreeSet<(String, String)> {
         FROM pg_class JOIN member ON classid = 'pg_class'::regclass AND objid = oid
         JOIN pg_attribute ON attrelid = oid AND attnum > 0";
     let extensions = EXTENSIONS.map(|extension| extension.name);
-    let rows = client.query(names, &[&extensions.as_slice()]).unwrap();
-    rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+    client.query(names, &[&extensions.as_slice()]).unwrap().iter().map(|row| (row.get(0), row.get(1))).collect()
 }

@@ -2,8 +2,7 @@
 //! objects in place.
 
 use super::{server_of, update, version_of};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{printed, run};
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_harness::release::{self, EXTENSIONS};
 
 /// Everything that depends on what the rehearsal's update changes, and privileges that it must keep.
@@ -37,8 +36,7 @@ const ROWS: &str = "SELECT * FROM posts ORDER BY id LIMIT 3";
 /// Queries after the update, and after the updated database was dumped and restored.
 const QUERIES: [(&str, &str); 8] = [
     (
-        "INSERT INTO posts DEFAULT VALUES
-         RETURNING snowflake_shard_id(id), parent, snowflake_from_base32(key) = id, public_id",
+        "INSERT INTO posts DEFAULT VALUES RETURNING snowflake_shard_id(id), parent, snowflake_from_base32(key) = id, public_id",
         "5|0000000000007|t|5",
     ),
     ("SELECT count(*) > 3 FROM posts", "t"),
