@@ -1,11 +1,7 @@
 //! `snowflake_nextvals()`: many IDs at the cost of a few, and cursors over them.
 
-use pg_snowflake_harness::id::{count_repeats, counter, first_counter_at, is_increasing, now_ms};
-use pg_snowflake_harness::process::{backend_pid, private_memory_kb};
-use pg_snowflake_harness::sequence::{Ahead, state, take, take_one};
-use pg_snowflake_harness::wait::{comes_true, wait_for};
-use pg_snowflake_harness::{Cluster, Database};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
+use pg_snowflake_harness::process::private_memory_kb;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -81,8 +77,7 @@ fn a_batch_can_be_cancelled() {
         let pid = backend_pid(&mut client);
         let first = counter(take_one(&mut client, "SELECT snowflake_nextval('s', 5)"));
         let query = std::thread::spawn(move || client.query_one(&form, &[]).map(|_| ()));
-        let has_begun = format!("SELECT last_value > {first} FROM s");
-        wait_for(&mut other, &has_begun, "the batch has begun");
+        wait_for(&mut other, &format!("SELECT last_value > {first} FROM s"), "the batch has begun");
 
         other.execute("SELECT pg_cancel_backend($1)", &[&pid]).unwrap();
         let error = query.join().unwrap().expect_err("the query was cancelled");
@@ -91,8 +86,7 @@ fn a_batch_can_be_cancelled() {
         let taken = state(&mut other, "s").last_value - first;
         assert!(taken < i64::from(i32::MAX), "continued for {taken} ids");
         // What it had taken is used up, and the sequence continues.
-        let next = counter(take_one(&mut other, "SELECT snowflake_nextval('s', 5)"));
-        assert!(next > first + taken);
+        assert!(counter(take_one(&mut other, "SELECT snowflake_nextval('s', 5)")) > first + taken);
     }
 }
 
@@ -115,13 +109,10 @@ const BATCHES: [&str; 4] = [
 /// Sets a setting of the server, and waits until the session has noticed.
 fn reload(cluster: &Cluster, client: &mut Client, setting: &str, value: &str) {
     let mut superuser = cluster.connect();
-    let set = format!("ALTER SYSTEM SET pg_snowflake.{setting} = '{value}'");
-    for statement in ["LOAD 'pg_snowflake'", &set, "SELECT pg_reload_conf()"] {
-        superuser.batch_execute(statement).unwrap();
-    }
+    run(&mut superuser, "LOAD 'pg_snowflake'");
+    reload_with(&mut superuser, &format!("ALTER SYSTEM SET pg_snowflake.{setting} = '{value}'"));
     let show = format!("SHOW pg_snowflake.{setting}");
-    let has_noticed = || client.query_one(&show, &[]).unwrap().get::<_, String>(0) == value;
-    assert!(comes_true(has_noticed), "the reload has no effect");
+    assert!(comes_true(|| printed(client, &show) == value), "the reload has no effect");
 }
 
 /// A server whose database has shard 5, and whose sequence is ahead of the clock, which then passes no counters that a cursor has fetched.
@@ -138,8 +129,7 @@ fn create_ahead() -> String {
 
 /// Opens a cursor over the batch, and fetches a row.
 fn open_cursor(client: &mut Client, batch: &str) {
-    let open = format!("BEGIN; DECLARE ids CURSOR FOR SELECT {batch}; FETCH 1 FROM ids");
-    client.batch_execute(&open).unwrap_or_else(|error| panic!("{batch}: {error:?}"));
+    run(client, &format!("BEGIN; DECLARE ids CURSOR FOR SELECT {batch}; FETCH 1 FROM ids"));
 }
 
 /// The SQLSTATE of the next FETCH, which must fail.

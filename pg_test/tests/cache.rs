@@ -1,9 +1,6 @@
 //! `ALTER SEQUENCE … CACHE n`: a session takes n counters at once. What happens to the rest.
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused};
-use pg_snowflake_harness::id::{count_repeats, counter, is_increasing, now_ms, split};
-use pg_snowflake_harness::sequence::{Ahead, take, take_one};
+use pg_snowflake_harness::prelude::*;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
@@ -68,8 +65,7 @@ fn ddl_by_any_session_discards_cached_counters() {
 fn a_page_that_was_evicted_within_a_transaction_is_read_again() {
     let cluster = Cluster::builder().setting("shared_buffers", "128kB").start();
     let mut client = cluster.connect();
-    let sql = "CREATE SEQUENCE s; CREATE TABLE many AS SELECT g, repeat('x', 500) AS filler \
-            FROM generate_series(1, 5000) AS g; BEGIN";
+    let sql = "CREATE SEQUENCE s; CREATE TABLE many AS SELECT g, repeat('x', 500) AS filler FROM generate_series(1, 5000) AS g; BEGIN";
     client.batch_execute(sql).unwrap();
     let mut ids = Vec::new();
     for _ in 0..20 {
@@ -87,7 +83,7 @@ fn a_revoked_privilege_discards_cached_counters() {
     assert_eq!(counter(take_one(&mut writer, TAKE)), start);
 
     owner.batch_execute("REVOKE ALL ON SEQUENCE s FROM writer").unwrap();
-    assert_refused(&mut writer, TAKE, Refusal { sqlstate: "42501", message: "", hint: "" });
+    assert_refused(&mut writer, TAKE, refusal("42501", ""));
     owner.batch_execute("GRANT USAGE ON SEQUENCE s TO writer").unwrap();
 
     assert_eq!(counter(take_one(&mut writer, TAKE)), start + 10);

@@ -1,14 +1,8 @@
 //! A checkpoint that completes while a session takes an ID does not lose that ID.
 
-use pg_snowflake_harness::ask::printed;
 use pg_snowflake_harness::debugger::{self, Debugger};
-use pg_snowflake_harness::id::counter;
 use pg_snowflake_harness::installation::left_out;
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, Shutdown};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::thread;
 
 const NEXT: &str = "SELECT snowflake_nextval('s', 5)";
@@ -41,15 +35,11 @@ fn a_checkpoint_between_the_decision_and_the_write_loses_no_id() {
 
     let mut debugger = Debugger::stop_at_return_of("GetRedoRecPtr", backend_pid(&mut client));
     let (committed, has_waited) = thread::scope(|scope| {
-        let insert = scope.spawn(|| {
-            let insert = format!("INSERT INTO t {NEXT} RETURNING id");
-            take_one(&mut client, &insert)
-        });
+        let insert = scope.spawn(|| take_one(&mut client, &format!("INSERT INTO t {NEXT} RETURNING id")));
         debugger.wait_until_stopped();
         let mut checkpointing = cluster.connect();
         let checkpoint = scope.spawn(move || checkpointing.batch_execute("CHECKPOINT").unwrap());
-        // It either skips the page, or waits for the session that has it locked. From 19 on, the event is
-        // BufferShareExclusive.
+        // It either skips the page, or waits for the session that has it locked. From 19 on, the event is BufferShareExclusive.
         let is_waiting = "SELECT wait_event IN ('BufferShareExclusive', 'BufferContent')
             FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
         let mut has_waited = false;

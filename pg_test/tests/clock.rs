@@ -1,14 +1,8 @@
 //! What sessions see when the server's clock steps, and that no ID is returned twice. The campaign steps it
 //! under load, and the property tests of `policies` try every setting.
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, commands_in, printed, run};
-use pg_snowflake_harness::clock::{End, INSERT, cluster_with_posts, end_a_waiting_call};
-use pg_snowflake_harness::id::{EPOCH_MS, is_increasing, now_ms, split};
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::sequence::{state, take_one};
-use pg_snowflake_harness::wait::wait_until_it_waits_for_the_clock;
-use postgres::Client;
+use pg_snowflake_harness::clock::{End, INSERT, end_a_waiting_call, server_with_posts};
+use pg_snowflake_harness::prelude::*;
 use std::thread::spawn;
 
 /// In seconds.
@@ -17,15 +11,14 @@ const HOUR: f64 = 3600.0;
 #[test]
 fn a_clock_that_steps_back_is_held_waited_for_or_refused() {
     // Of a step of 50 ms, the lead is left.
-    for (step, refusal) in [(-0.05, None), (-HOUR, Some("server clock stepped back too far"))] {
-        let cluster = cluster_with_posts();
-        let mut client = cluster.connect();
+    for (step, refused_with) in [(-0.05, None), (-HOUR, Some("server clock stepped back too far"))] {
+        let (cluster, mut client) = server_with_posts();
         client.batch_execute("SET pg_snowflake.max_wait = 0").unwrap();
         let before = take_one(&mut client, INSERT);
         cluster.set_clock(step);
-        match refusal {
+        match refused_with {
             None => assert!(take_one(&mut client, INSERT) > before),
-            Some(message) => drop(assert_refused(&mut client, INSERT, Refusal { sqlstate: "55000", message, hint: "" })),
+            Some(message) => drop(assert_refused(&mut client, INSERT, refusal("55000", message))),
         }
         // One line in the log, with the size that the session reports, unless the step is shorter than the session's pause.
         let steps = "SELECT regressions, round(extract(epoch FROM largest_regression) / 60, 3) FROM snowflake_clock()";
@@ -33,7 +26,7 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused() {
         let (number, minutes) = steps.split_once('|').unwrap();
         assert_eq!(cluster.log().matches("the clock stepped back by").count().to_string(), number);
         let size = format!("the clock stepped back by {minutes} minutes");
-        assert!(refusal.is_none() || cluster.log().contains(&size), "{size}");
+        assert!(refused_with.is_none() || cluster.log().contains(&size), "{size}");
 
         // The call sees the clock again when it waits.
         client.batch_execute("SET pg_snowflake.max_wait = '1h'").unwrap();
@@ -48,14 +41,12 @@ fn a_clock_that_steps_back_is_held_waited_for_or_refused() {
 
 #[test]
 fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
-    let cluster = cluster_with_posts();
-    let mut client = cluster.connect();
+    let (cluster, mut client) = server_with_posts();
     let mut ids = vec![take_one(&mut client, INSERT)];
     cluster.set_clock(HOUR);
     ids.push(take_one(&mut client, INSERT));
     cluster.set_clock(0.0);
-    let stepped = Refusal { sqlstate: "55000", message: "server clock stepped back too far", hint: "" };
-    assert_refused(&mut client, INSERT, stepped);
+    assert_refused(&mut client, INSERT, refusal("55000", "server clock stepped back too far"));
     assert_eq!(printed(&mut client, "SELECT forward_jumps, regressions FROM snowflake_clock()"), "1|1");
     assert_eq!(cluster.log().matches("the clock jumped forward by").count(), 1);
 
@@ -74,7 +65,7 @@ fn the_hint_after_an_hour_fast_clock_continues_without_a_repeat() {
 
 #[test]
 fn the_hint_names_a_role_whose_own_lead_overrides_that_of_the_database() {
-    let cluster = cluster_with_posts();
+    let (cluster, _) = server_with_posts();
     let sql = "CREATE ROLE app LOGIN; GRANT INSERT, SELECT ON posts TO app; GRANT USAGE ON SEQUENCE posts_id_seq TO app;
         ALTER ROLE app SET pg_snowflake.max_lead = '50ms'";
     run(&mut cluster.connect(), sql);
@@ -92,14 +83,12 @@ fn the_hint_names_a_role_whose_own_lead_overrides_that_of_the_database() {
 
 #[test]
 fn the_hint_after_a_call_with_another_layout_continues_without_a_repeat() {
-    let cluster = cluster_with_posts();
-    let mut client = cluster.connect();
+    let (_cluster, mut client) = server_with_posts();
     let before = take_one(&mut client, INSERT);
     take_one(&mut client, "SELECT snowflake_nextval('posts_id_seq', 0, 'mastodon')");
 
     let hint = "snowflake_convert_column() with the shard and the layout of the column";
-    let refusal = Refusal { sqlstate: "55000", message: "is too far ahead", hint };
-    assert_refused(&mut client, INSERT, refusal);
+    assert_refused(&mut client, INSERT, Refusal { sqlstate: "55000", message: "is too far ahead", hint });
     client.batch_execute("SELECT snowflake_convert_column('posts', 'id', 5, 'postgres')").unwrap();
 
     let after = take_one(&mut client, INSERT);
@@ -111,8 +100,7 @@ fn the_hint_after_a_call_with_another_layout_continues_without_a_repeat() {
 fn the_error_names_the_step_that_the_session_saw() {
     // A lead of 1000 hours is longer than max_lead may be.
     for (step, remedy) in [(HOUR, "SET pg_snowflake.max_lead = '36"), (1000.0 * HOUR, "reconnect")] {
-        let cluster = cluster_with_posts();
-        let mut client = cluster.connect();
+        let (cluster, mut client) = server_with_posts();
         take_one(&mut client, INSERT);
         cluster.set_clock(-step);
 
@@ -129,8 +117,7 @@ fn the_error_names_the_step_that_the_session_saw() {
 
 #[test]
 fn a_session_that_got_no_id_while_the_clock_was_ahead_is_not_stopped_afterwards() {
-    let cluster = cluster_with_posts();
-    let mut client = cluster.connect();
+    let (cluster, mut client) = server_with_posts();
     let first = take_one(&mut client, INSERT);
     cluster.set_clock(HOUR);
     for refused in [
@@ -150,8 +137,7 @@ fn a_session_that_got_no_id_while_the_clock_was_ahead_is_not_stopped_afterwards(
     cluster.set_clock(HOUR);
     take_one(&mut client, "SELECT snowflake_nextval('other', 5)");
     cluster.set_clock(0.0);
-    let stepped = Refusal { sqlstate: "55000", message: "server clock stepped back too far", hint: "" };
-    assert_refused(&mut client, INSERT, stepped);
+    assert_refused(&mut client, INSERT, refusal("55000", "server clock stepped back too far"));
     assert!(take_one(&mut cluster.connect(), INSERT) > first);
 }
 
@@ -163,8 +149,7 @@ fn a_reset_at_the_moment_of_a_step_back_repeats_no_id() {
     for reset in
         ["ALTER SEQUENCE posts_id_seq RESTART", "SELECT setval('posts_id_seq', 1, false)", "TRUNCATE posts RESTART IDENTITY", make_anew]
     {
-        let cluster = cluster_with_posts();
-        let mut client = cluster.connect();
+        let (cluster, mut client) = server_with_posts();
         let ids: Vec<i64> = (0..1000).map(|_| take_one(&mut client, INSERT)).collect();
         cluster.set_clock(-0.05);
         client.batch_execute(reset).unwrap();
@@ -172,14 +157,13 @@ fn a_reset_at_the_moment_of_a_step_back_repeats_no_id() {
 
         cluster.set_clock(-HOUR);
         client.batch_execute(reset).unwrap();
-        assert_refused(&mut client, INSERT, Refusal { sqlstate: "55000", message: "server clock stepped back", hint: "" });
+        assert_refused(&mut client, INSERT, refusal("55000", "server clock stepped back"));
     }
 }
 
 #[test]
 fn snowflake_clock_reports_steps_and_jumps() {
-    let cluster = cluster_with_posts();
-    let mut client = cluster.connect();
+    let (cluster, mut client) = server_with_posts();
     let of_clock = |client: &mut Client, columns: &str| {
         printed(client, &format!("SELECT regressions, forward_jumps, high_water_mark - reading, {columns} FROM snowflake_clock()"))
     };
@@ -204,10 +188,8 @@ fn snowflake_clock_reports_steps_and_jumps() {
 
 #[test]
 fn a_clock_before_the_epoch_is_refused_and_takes_nothing() {
-    let cluster = cluster_with_posts();
-    let before_the_epoch = (EPOCH_MS - now_ms()) as f64 / 1000.0 - 60.0;
-    cluster.set_clock(before_the_epoch);
-    let mut client = cluster.connect();
+    let (cluster, mut client) = server_with_posts();
+    cluster.set_clock((EPOCH_MS - now_ms()) as f64 / 1000.0 - 60.0);
     let fresh = state(&mut client, "posts_id_seq");
 
     let message = "server clock is before the epoch of layout \"postgres\"";
@@ -218,7 +200,7 @@ fn a_clock_before_the_epoch_is_refused_and_takes_nothing() {
 
 #[test]
 fn ids_end_with_an_error_at_the_end_of_the_layout_and_are_never_negative() {
-    let cluster = cluster_with_posts();
+    let (cluster, _) = server_with_posts();
     let end_ms = EPOCH_MS + (1 << 41);
     let next = "SELECT snowflake_nextval('posts_id_seq', 0)";
     // On a machine on which a session needs more than three seconds to begin, try with more.
@@ -247,9 +229,8 @@ fn ids_end_with_an_error_at_the_end_of_the_layout_and_are_never_negative() {
     cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 - HOUR);
     let mut client = cluster.connect();
     client.batch_execute(&format!("SET pg_snowflake.max_lead = '2h'; SELECT setval('posts_id_seq', {})", (1_i64 << 51) - 2)).unwrap();
-    let last = take_one(&mut client, next);
-    assert_eq!(last, i64::MAX);
-    let used_up = Refusal { sqlstate: "2200H", message: "has reached the end of layout", hint: "" };
+    assert_eq!(take_one(&mut client, next), i64::MAX);
+    let used_up = refusal("2200H", "has reached the end of layout");
     assert_refused(&mut client, INSERT, used_up);
     cluster.set_clock((end_ms - now_ms()) as f64 / 1000.0 + 60.0);
     assert_refused(&mut cluster.connect(), INSERT, used_up);

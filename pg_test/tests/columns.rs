@@ -1,10 +1,8 @@
 //! The view `snowflake_columns` beside other sessions and on a standby, and defaults that are hard to read. It reads the newest ID of
 //! a table, to notice another layout: what it must not do for that.
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{database, printed, run, server};
 use pg_snowflake_harness::copied::PLPGSQL;
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// The sequence, the shard, whether it is from the setting, and the layout that are shown for a default.
 fn shown(client: &mut Client, default: &str) -> String {
@@ -34,12 +32,11 @@ fn an_overload_added_to_the_extension_by_its_owner_is_not_ours() {
 
 #[test]
 fn temporary_tables_of_other_sessions_never_make_it_fail() {
-    let (database, mut client) = database();
     let sql = "CREATE TEMPORARY SEQUENCE t;
             CREATE TEMPORARY TABLE mine (id bigint DEFAULT snowflake_nextval('t', 5));
             CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('t', 5));
             INSERT INTO posts DEFAULT VALUES";
-    client.batch_execute(sql).unwrap();
+    let (database, mut client) = database_with(sql);
     let seen = "SELECT table_name, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
     assert_eq!(printed(&mut client, seen), "mine|t\nposts|t");
     assert_eq!(printed(&mut database.connect(), seen), "posts|f");
@@ -47,11 +44,10 @@ fn temporary_tables_of_other_sessions_never_make_it_fail() {
 
 #[test]
 fn a_standby_and_a_read_only_transaction_show_it() {
-    let (primary, mut client) = server();
     let sql = "CREATE SEQUENCE s; CREATE UNLOGGED SEQUENCE u;
             CREATE TABLE posts (a bigint DEFAULT snowflake_nextval('s', 5), b bigint DEFAULT snowflake_nextval('u', 5));
             INSERT INTO posts DEFAULT VALUES";
-    client.batch_execute(sql).unwrap();
+    let (primary, mut client) = server_with(sql);
     let seen = "SELECT column_name, last_id_at IS NOT NULL FROM snowflake_columns ORDER BY 1";
     let standby = primary.standby();
     assert_eq!(printed(&mut standby.connect(), seen), "a|t\nb|f");
@@ -66,13 +62,11 @@ fn nested(casts: usize) -> String {
 
 #[test]
 fn a_too_deeply_nested_default_has_a_row_with_the_error() {
-    let (_database, mut client) = database();
     let sql = format!(
-        "CREATE SEQUENCE s; CREATE TABLE deep (id bigint DEFAULT {});
-         CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 6))",
+        "CREATE SEQUENCE s; CREATE TABLE deep (id bigint DEFAULT {}); CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s', 6))",
         nested(2000)
     );
-    run(&mut client, &sql);
+    let (_database, mut client) = database_with(&sql);
     let seen = "SELECT c.* FROM snowflake_columns AS c ORDER BY table_name::text";
     let whole = printed(&mut client, "SELECT table_name, shard_id, error FROM snowflake_columns ORDER BY table_name::text");
     assert_eq!(whole, "deep|5|\nposts|6|");
@@ -89,13 +83,11 @@ fn a_too_deeply_nested_default_has_a_row_with_the_error() {
 /// Opening a view reads its query.
 #[test]
 fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
-    let (database, mut client) = database();
     let sql = format!(
-        "CREATE VIEW deep AS SELECT 5{} AS id;
-         CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('deep', 5))",
+        "CREATE VIEW deep AS SELECT 5{} AS id; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('deep', 5))",
         "::bigint::int".repeat(1000)
     );
-    run(&mut client, &sql);
+    let (database, _) = database_with(&sql);
     let mut client = database.connect();
     client.batch_execute("SET max_stack_depth = '200kB'").unwrap();
     let seen = "SELECT table_name, sequence, shard_id, error FROM snowflake_columns";
@@ -104,11 +96,10 @@ fn a_default_that_names_a_deep_view_as_its_sequence_has_a_row() {
 
 #[test]
 fn a_locked_sequence_does_not_block_the_view() {
-    let (database, mut owner) = database();
     let sql = "CREATE TABLE posts (id bigserial); SELECT snowflake_convert_column('posts', 'id', 5);
             CREATE SEQUENCE s; CREATE TABLE notes (id bigint DEFAULT snowflake_nextval('s', 6));
             INSERT INTO notes DEFAULT VALUES";
-    owner.batch_execute(sql).unwrap();
+    let (database, mut owner) = database_with(sql);
     owner.batch_execute("BEGIN; TRUNCATE posts RESTART IDENTITY").unwrap();
     let mut client = database.connect();
     client.batch_execute("SET lock_timeout = '10s'").unwrap();
@@ -143,13 +134,12 @@ fn a_deeply_nested_policy_or_rule_does_not_break_the_view() {
 
 #[test]
 fn a_lock_of_another_session_does_not_block_the_view() {
-    let (database, mut owner) = database();
     let sql = format!(
         "{PLPGSQL}; CREATE SEQUENCE photos_id_seq;
          CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT snowflake_nextval('photos_id_seq', 5));
          INSERT INTO photos SELECT copied_nextval('photos_id_seq', 5) FROM generate_series(1, 1000)"
     );
-    run(&mut owner, &sql);
+    let (database, mut owner) = database_with(&sql);
     let mut client = database.connect();
     run(&mut client, "SET statement_timeout = '20s'");
     for (statement, reported) in [
@@ -163,8 +153,7 @@ fn a_lock_of_another_session_does_not_block_the_view() {
     }
     run(&mut client, "BEGIN");
     printed(&mut client, ERRORS);
-    let left = "SELECT count(*) FROM pg_locks WHERE relation IN ('photos'::regclass, 'photos_pkey'::regclass)";
-    assert_eq!(printed(&mut client, left), "0");
+    assert_eq!(printed(&mut client, "SELECT count(*) FROM pg_locks WHERE relation IN ('photos'::regclass, 'photos_pkey'::regclass)"), "0");
 }
 
 #[test]

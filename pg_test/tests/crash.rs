@@ -1,10 +1,7 @@
 //! No crash causes a duplicate ID. The sequences are an hour ahead of the clock, which would otherwise hide a counter that fell back. The
 //! campaign kills servers under load.
 
-use pg_snowflake_harness::id::{SEQS, counter};
-use pg_snowflake_harness::sequence::{Ahead, counter_in_an_hour, state, take_one};
-use pg_snowflake_harness::{Cluster, Shutdown};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// How far the WAL's counter is ahead of the issued ones: 100 ms at full rate.
 const LOGGED_AHEAD: i64 = 100 * SEQS;
@@ -53,8 +50,7 @@ fn a_clean_restart_skips_nothing() {
 
 /// Takes this many IDs in one transaction, and returns the last one's counter.
 fn last_counter(client: &mut Client, count: i32) -> i64 {
-    let query = "SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, $1)";
-    counter(client.query_one(query, &[&count]).unwrap().get(0))
+    counter(client.query_one("SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, $1)", &[&count]).unwrap().get(0))
 }
 
 /// What docs/proof.md says about plain `nextval` on a copied sequence.

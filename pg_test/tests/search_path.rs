@@ -2,12 +2,9 @@
 //! not run any of them: its next user may be a superuser.
 
 use crate::upgrade::members;
-use pg_snowflake_harness::ask::{printed, refused};
-use pg_snowflake_harness::release::{EXTENSIONS, SNOWFLAKE, rehearsal};
-use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::top;
-use pg_snowflake_harness::{Cluster, SUPERUSER, release};
-use postgres::{Client, Row};
+use pg_snowflake_harness::prelude::*;
+use pg_snowflake_harness::release::{self, EXTENSIONS, SNOWFLAKE, rehearsal};
+use postgres::Row;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -16,8 +13,7 @@ pub const SOW: &str = include_str!("search_path/sow.sql");
 /// The metadata of Citus, which pg_snowflake queries.
 const CITUS: &str = include_str!("../data/citus.sql");
 
-/// Tables that refer to the extension in every way, with all arguments: a call that omits one may resolve to an overload
-/// that fits better.
+/// Tables that refer to the extension in every way, with all arguments: a call that omits one may resolve to an overload that fits better.
 const SCHEMA: &str = "
     CREATE SEQUENCE s; CREATE SEQUENCE of_this; CREATE SEQUENCE twitter;
     CREATE TABLE posts (
@@ -31,19 +27,16 @@ const SCHEMA: &str = "
     CREATE TABLE by_shard (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops);
     CREATE TABLE by_shard_0 PARTITION OF by_shard FOR VALUES WITH (MODULUS 2, REMAINDER 0);
     CREATE TABLE by_shard_1 PARTITION OF by_shard FOR VALUES WITH (MODULUS 2, REMAINDER 1);
-    DO $$ DECLARE layout text; BEGIN
-        FOREACH layout IN ARRAY ARRAY['twitter', 'sonyflake', 'js53', 'instagram'] LOOP
-            EXECUTE format('CREATE TABLE by_shard_%1$s (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_%1$s);
-                CREATE TABLE by_shard_%1$s_0 PARTITION OF by_shard_%1$s FOR VALUES WITH (MODULUS 1, REMAINDER 0)', layout);
-        END LOOP;
-    END $$;
     INSERT INTO posts (public_id) SELECT n FROM generate_series(1, 20) AS n;
     INSERT INTO of_domain (body) VALUES ('x');
     INSERT INTO by_shard SELECT id FROM posts;
-    INSERT INTO by_shard_twitter SELECT id FROM posts;
-    INSERT INTO by_shard_sonyflake SELECT id FROM posts;
-    INSERT INTO by_shard_js53 SELECT id FROM posts;
-    INSERT INTO by_shard_instagram SELECT id FROM posts;
+    DO $$ DECLARE layout text; BEGIN
+        FOREACH layout IN ARRAY ARRAY['twitter', 'sonyflake', 'js53', 'instagram'] LOOP
+            EXECUTE format('CREATE TABLE by_shard_%1$s (id bigint) PARTITION BY HASH (id evil.snowflake_shard_ops_%1$s);
+                CREATE TABLE by_shard_%1$s_0 PARTITION OF by_shard_%1$s FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+                INSERT INTO by_shard_%1$s SELECT id FROM posts', layout);
+        END LOOP;
+    END $$;
     CREATE INDEX by_public_id ON posts (public_id);
     CREATE INDEX by_layout ON posts USING hash (layout);
     CREATE INDEX by_class ON posts USING hash (id evil.snowflake_shard_ops);
@@ -224,8 +217,7 @@ fn signatures(rows: &[Row]) -> BTreeSet<Signature> {
 }
 
 fn functions_in_evil(client: &mut Client) -> BTreeSet<Signature> {
-    let ours = format!("{SIGNATURES} pronamespace = 'evil'::regnamespace");
-    signatures(&client.query(&ours, &[]).unwrap())
+    signatures(&client.query(&format!("{SIGNATURES} pronamespace = 'evil'::regnamespace"), &[]).unwrap())
 }
 
 /// A database of an ordinary role, who plants objects, and a superuser, who uses the extension.
@@ -291,15 +283,13 @@ impl Ground {
     }
 
     fn create(&mut self, version: &str) {
-        let create = format!("CREATE EXTENSION pg_snowflake SCHEMA evil {version}");
-        self.owner.batch_execute(&create).unwrap();
+        self.owner.batch_execute(&format!("CREATE EXTENSION pg_snowflake SCHEMA evil {version}")).unwrap();
     }
 
     /// Checks that every object of the extension equals that without planted objects.
     fn assert_untouched(&mut self) {
         assert_eq!(self.caught(), "");
-        let members = members(&mut self.superuser, &SNOWFLAKE);
-        assert_eq!(members, self.clean, "left: planted; right: clean");
+        assert_eq!(members(&mut self.superuser, &SNOWFLAKE), self.clean, "left: planted; right: clean");
     }
 
     fn use_everything(&mut self) {
@@ -329,28 +319,27 @@ impl Ground {
 
     /// What depends on a planted object and is not planted itself: it was caught, whether or not it has run.
     fn caught(&mut self) -> String {
-        let caught = "WITH planted (classid, objid) AS (
-                SELECT 'pg_proc'::regclass::oid, oid FROM pg_proc
-                WHERE pronamespace = 'evil'::regnamespace AND proowner = 'owner'::regrole
-                UNION ALL
-                SELECT 'pg_operator'::regclass, oid FROM pg_operator
-                WHERE oprnamespace = 'evil'::regnamespace AND oprowner = 'owner'::regrole
-                UNION ALL
-                SELECT 'pg_class'::regclass, oid FROM pg_class
-                WHERE relnamespace = 'evil'::regnamespace AND relowner = 'owner'::regrole
-                UNION ALL
-                SELECT 'pg_type'::regclass, oid FROM pg_type
-                WHERE typnamespace = 'evil'::regnamespace AND typowner = 'owner'::regrole
-                UNION ALL
-                SELECT 'pg_rewrite'::regclass, r.oid FROM pg_rewrite AS r JOIN pg_class AS c ON c.oid = ev_class
-                WHERE relnamespace = 'evil'::regnamespace AND relowner = 'owner'::regrole
-                UNION ALL
-                SELECT 'pg_constraint'::regclass, k.oid FROM pg_constraint AS k JOIN pg_type AS t ON t.oid = contypid
-                WHERE typnamespace = 'evil'::regnamespace AND typowner = 'owner'::regrole)
+        // A catalog, the tables of its objects, and the prefix of the columns with their schema and owner.
+        let planted = [
+            ("pg_proc", "pg_proc AS o", "pro"),
+            ("pg_operator", "pg_operator AS o", "opr"),
+            ("pg_class", "pg_class AS o", "rel"),
+            ("pg_type", "pg_type AS o", "typ"),
+            ("pg_rewrite", "pg_rewrite AS o JOIN pg_class AS c ON c.oid = ev_class", "rel"),
+            ("pg_constraint", "pg_constraint AS o JOIN pg_type AS t ON t.oid = contypid", "typ"),
+        ]
+        .map(|(catalog, tables, prefix)| {
+            let is_planted = format!("{prefix}namespace = 'evil'::regnamespace AND {prefix}owner = 'owner'::regrole");
+            format!("SELECT '{catalog}'::regclass::oid, o.oid FROM {tables} WHERE {is_planted}")
+        })
+        .join(" UNION ALL ");
+        let caught = format!(
+            "WITH planted (classid, objid) AS ({planted})
             SELECT pg_describe_object(d.classid, d.objid, d.objsubid), pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
             FROM pg_depend AS d JOIN planted AS p ON (p.classid, p.objid) = (d.refclassid, d.refobjid)
-            WHERE NOT EXISTS (SELECT FROM planted AS other WHERE (other.classid, other.objid) = (d.classid, d.objid))";
-        printed(&mut self.superuser, caught)
+            WHERE NOT EXISTS (SELECT FROM planted AS other WHERE (other.classid, other.objid) = (d.classid, d.objid))"
+        );
+        printed(&mut self.superuser, &caught)
     }
 
     /// The names of the extension's functions that can be called.

@@ -1,12 +1,7 @@
 //! Sessions that generate at the same time and wait for the clock. The campaign cancels and terminates them.
 
-use super::{JS53, counter_in_an_hour, file_for, managed};
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{copy, database, printed, refused, run};
-use pg_snowflake_harness::id::{counter, first_counter_at, now_ms};
-use pg_snowflake_harness::sequence::{state, take, take_one};
-use pg_snowflake_harness::wait::while_it_waits;
-use postgres::Client;
+use super::{JS53, file_for, managed};
+use pg_snowflake_harness::prelude::*;
 use std::sync::Barrier;
 use std::thread::{scope, sleep};
 use std::time::Duration;
@@ -216,8 +211,7 @@ fn the_first_calls_of_many_sessions_on_a_new_sequence_succeed() {
     let (database, mut client) = managed();
     const SESSIONS: usize = 8;
     const SEQUENCES: usize = 30;
-    let create = format!("DO $$ BEGIN FOR n IN 1..{SEQUENCES} LOOP EXECUTE format('CREATE SEQUENCE new_%s', n); END LOOP; END $$");
-    run(&mut client, &create);
+    run(&mut client, &format!("DO $$ BEGIN FOR n IN 1..{SEQUENCES} LOOP EXECUTE format('CREATE SEQUENCE new_%s', n); END LOOP; END $$"));
     let begin = Barrier::new(SESSIONS);
     let errors: Vec<String> = scope(|scope| {
         let sessions = [(); SESSIONS].map(|()| {

@@ -2,10 +2,7 @@
 //! that waits for the sequence during the change must fail.
 
 use super::{INSTAGRAM, UNINSTALL, file_for, managed};
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{database, printed, refused, run};
-use pg_snowflake_harness::wait::while_it_waits;
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use postgres::error::DbError;
 
 const TABLE: &str = "
@@ -46,8 +43,7 @@ fn a_column_is_converted_to_the_extension_and_a_waiting_call_fails() {
         assert_eq!(error.code().code(), "3F000", "{error:?}");
         run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
         assert_eq!(printed(&mut client, ORDERED), "t|200");
-        let shards = "SELECT DISTINCT (id # (id >> 12)) & 4095 FROM posts";
-        assert_eq!(printed(&mut client, shards), "5");
+        assert_eq!(printed(&mut client, "SELECT DISTINCT (id # (id >> 12)) & 4095 FROM posts"), "5");
         let default = printed(&mut client, "SELECT function, sequence FROM snowflake_columns");
         assert!(default.contains("|s"), "{default}");
         assert_eq!(printed(&mut client, "SELECT to_regnamespace('snowflake_managed') IS NULL"), "t");
@@ -64,8 +60,7 @@ fn a_column_of_another_layout_is_converted_with_its_layout() {
     run(&mut client, UNINSTALL);
     run(&mut client, "COMMIT; INSERT INTO posts (n) SELECT generate_series(101, 200)");
     assert_eq!(printed(&mut client, ORDERED), "t|200");
-    let shards = "SELECT DISTINCT id >> 10 & 8191 FROM posts";
-    assert_eq!(printed(&mut client, shards), "5");
+    assert_eq!(printed(&mut client, "SELECT DISTINCT id >> 10 & 8191 FROM posts"), "5");
 }
 
 #[test]
@@ -82,8 +77,7 @@ fn a_forgotten_default_keeps_the_functions() {
 fn a_column_goes_back_to_the_managed_functions_and_a_waiting_call_fails() {
     let (database, mut client) = managed();
     run(&mut client, TABLE);
-    run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)");
-    run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
+    run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5); INSERT INTO posts (n) SELECT generate_series(101, 200)");
     let (rename, rest) = ("ALTER SEQUENCE s RENAME TO s_native;", BACK);
     let (before, after) = rest.split_once(rename).unwrap();
     let error = parked(&database, &mut client, "SELECT snowflake_nextval('s', 5)", &[&format!("{before}{rename}"), after]);

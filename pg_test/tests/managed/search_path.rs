@@ -2,13 +2,12 @@
 
 use super::{FILE, UNINSTALL};
 use crate::search_path::{SOW, choose_seed_named_in, without_comments};
-use pg_snowflake_harness::ask::{database, printed, refused, run};
+use pg_snowflake_harness::prelude::*;
 use std::collections::BTreeSet;
 
 #[test]
 fn planted_objects_are_not_run() {
-    let (_database, mut client) = database();
-    run(&mut client, "CREATE SEQUENCE s; CREATE SEQUENCE bad CYCLE");
+    let (_database, mut client) = database_with("CREATE SEQUENCE s; CREATE SEQUENCE bad CYCLE");
     run(&mut client, "CREATE TABLE posts (id bigint)");
     run(&mut client, SOW);
     choose_seed_named_in(&mut client, &without_comments(FILE), &BTreeSet::new());
