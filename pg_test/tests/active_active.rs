@@ -3,13 +3,9 @@
 
 mod duplicates;
 
-use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::installation::has_major;
 use pg_snowflake_harness::leases::{Registry, first_id};
-use pg_snowflake_harness::sequence::counter_in_an_hour;
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, wait_for, wait_for_more_rows};
-use pg_snowflake_harness::{Builder, Cluster, SUPERUSER};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::collections::BTreeSet;
 use std::thread::{scope, sleep};
 use std::time::Duration;
@@ -26,9 +22,7 @@ const DATABASE: &str = "app";
 
 const CLIENTS: i64 = 3;
 const INSERTS: i64 = 50;
-
 const ROWS: i64 = 8;
-
 const ROWS_OF_NODE: i64 = CLIENTS * INSERTS * ROWS;
 
 /// `origin = none`, which keeps a row from being sent on, is that new.
@@ -71,8 +65,7 @@ impl Nodes {
     fn run_on(&self, node: usize, script: &str) -> String {
         let mut script = script.to_owned();
         for (number, server) in (1..).zip(&self.0) {
-            let address = format!("host={}", server.dir().display());
-            script = script.replace(&format!("host=node-{number}"), &address);
+            script = script.replace(&format!("host=node-{number}"), &format!("host={}", server.dir().display()));
         }
         assert!(!script.contains("host=node-"), "{script}");
         self.0[node - 1].psql(DATABASE, &script)
@@ -101,8 +94,7 @@ impl Nodes {
     /// that the IDs of each node have its shard.
     fn assert_equal(&self, rows: i64, shards: &[i32]) {
         for node in self.numbers() {
-            let has_all = format!("SELECT count(*) >= {rows} FROM posts");
-            wait_for(&mut self.connect(node), &has_all, "all rows have arrived");
+            wait_for(&mut self.connect(node), &format!("SELECT count(*) >= {rows} FROM posts"), "all rows have arrived");
         }
         let digest = "SELECT count(*), md5(string_agg(id || body, ',' ORDER BY id)) FROM posts";
         let digests: Vec<String> = self.numbers().map(|node| printed(&mut self.connect(node), digest)).collect();

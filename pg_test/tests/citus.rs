@@ -1,12 +1,9 @@
 //! A Citus cluster, all nodes of which generate IDs. It takes some seconds to start, so a test states several facts about one.
 
-use pg_snowflake_harness::Shutdown;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, refused, run};
 use pg_snowflake_harness::citus::{Fleet, TABLES, Way, default_of, rows_and_ids, strangers, while_writing};
-use pg_snowflake_harness::id::{first_counter_at, now_ms};
 use pg_snowflake_harness::installation::has_contrib;
 use pg_snowflake_harness::leases::{Registry, first_id};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// The rows of `source`, and what each way of inserting adds on each node.
 const ROWS: usize = 600;
@@ -249,15 +246,13 @@ fn a_constant_number_is_reported_and_repeats_until_a_fence_refuses_it(fleet: &Fl
     for node in 0..3 {
         fleet.set(node, "pg_snowflake.owned_shards", &node.to_string());
     }
-    let refused = Refusal { sqlstate: "55000", message: "shard 5", hint: "ALTER SYSTEM" };
-    assert_refused(&mut fleet.coordinator(), insert, refused);
+    assert_refused(&mut fleet.coordinator(), insert, Refusal { sqlstate: "55000", message: "shard 5", hint: "ALTER SYSTEM" });
     fleet.insert_at_once(Way::SelectTable, "posts", 0, 1);
 }
 
 fn set_counters(fleet: &Fleet, counter: i64) {
     let set = format!("SELECT setval('public.ids', {counter})");
-    let set = format!("SELECT run_command_on_all_nodes($${set}$$)");
-    run(&mut fleet.coordinator(), &set);
+    run(&mut fleet.coordinator(), &format!("SELECT run_command_on_all_nodes($${set}$$)"));
 }
 
 fn a_setting_of_the_database_is_that_of_all_nodes_and_the_hint_sets_one(fleet: &Fleet) {
@@ -292,7 +287,7 @@ fn a_number_without_a_lease_is_refused(fleet: &mut Fleet) {
         first_id(&mut client, "SELECT snowflake_nextval('public.ids')");
     }
     let insert = "INSERT INTO constant (n) SELECT n FROM source";
-    let refused = Refusal { sqlstate: "55000", message: "no lease for shard 5", hint: "" };
+    let refused = refusal("55000", "no lease for shard 5");
     let mut coordinator = fleet.coordinator();
     assert_refused(&mut coordinator, insert, refused);
     run(&mut coordinator, "TRUNCATE posts");

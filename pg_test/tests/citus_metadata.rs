@@ -1,10 +1,7 @@
 //! The metadata of Citus as several sessions and servers see them, in tables of that form and without Citus: the script `citus` has
 //! the tests of one session. `citus.rs` has the tests with Citus.
 
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database_with_sequence, printed, reload_with, run, server_with_sequence};
-use pg_snowflake_harness::wait::{wait_for, while_it_waits};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 const METADATA: &str = include_str!("../data/citus.sql");
 
@@ -15,7 +12,7 @@ fn notify(client: &mut Client, relation: &str) {
 }
 
 fn with_metadata() -> (Database, Client) {
-    let (database, mut client) = database_with_sequence();
+    let (database, mut client) = database_with("CREATE SEQUENCE s");
     client.batch_execute(METADATA).unwrap();
     (database, client)
 }
@@ -28,7 +25,7 @@ const SHARD_OF_BATCH: &str = "SELECT snowflake_shard_id(snowflake_nextvals('s', 
 /// On a server of its own: a session that misses messages of others looks again, too.
 #[test]
 fn the_group_is_the_shard_where_nothing_else_is_set_and_is_read_once_and_after_a_change() {
-    let (cluster, mut client) = server_with_sequence();
+    let (cluster, mut client) = server_with("CREATE SEQUENCE s");
     run(&mut client, METADATA);
     let mut other = cluster.connect();
     assert_eq!(printed(&mut client, SHARD), "3");
@@ -74,7 +71,7 @@ fn a_server_that_is_not_a_node_does_not_generate_for_the_coordinators_shard() {
 /// Citus copies what is set for a database or a role to every node.
 #[test]
 fn the_columns_show_a_shard_that_citus_has_copied_to_every_node() {
-    let (cluster, mut client) = server_with_sequence();
+    let (cluster, mut client) = server_with("CREATE SEQUENCE s");
     run(&mut client, METADATA);
     let setup = "LOAD 'pg_snowflake'; CREATE TABLE posts (id bigint DEFAULT snowflake_nextval('s'::text::regclass));
             INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id')";
@@ -124,7 +121,7 @@ fn a_call_that_waits_on_the_fast_path_takes_the_group_of_afterwards() {
 
 #[test]
 fn a_standby_has_the_ranges() {
-    let (primary, mut client) = server_with_sequence();
+    let (primary, mut client) = server_with("CREATE SEQUENCE s");
     run(&mut client, METADATA);
     let sql = "CREATE TABLE posts (id bigint); INSERT INTO pg_dist_partition VALUES ('posts', 'h', 'id');
             INSERT INTO pg_dist_shard VALUES ('posts', 1, '0', '7'); INSERT INTO pg_dist_placement VALUES (1, 3)";

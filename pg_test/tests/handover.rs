@@ -2,11 +2,8 @@
 //!
 //! Both sequences are an hour ahead of the clock, so that it keeps no IDs apart.
 
-use pg_snowflake_harness::id::{count_repeats, counter};
 use pg_snowflake_harness::installation::has_major;
-use pg_snowflake_harness::sequence::{counter_in_an_hour, take, take_one};
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, SUPERUSER};
+use pg_snowflake_harness::prelude::*;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 100)";
 
@@ -62,8 +59,7 @@ fn publisher_and_subscriber(what: &str) -> Option<(Cluster, Cluster)> {
     }
     let start = counter_in_an_hour();
     let [publisher, subscriber] = [(); 2].map(|()| {
-        let builder = Cluster::builder().setting("wal_level", "logical");
-        let cluster = builder.setting("pg_snowflake.max_lead", "2h").start();
+        let cluster = Cluster::builder().setting("wal_level", "logical").setting("pg_snowflake.max_lead", "2h").start();
         run(&cluster, &format!("CREATE SEQUENCE s START {start}"));
         cluster
     });

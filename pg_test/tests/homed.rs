@@ -1,10 +1,7 @@
 //! Homed IDs: their hash leads to the shard that generates them.
 
-use pg_snowflake_harness::SUPERUSER;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, reload_with, run};
-use pg_snowflake_harness::id::counter;
 use pg_snowflake_harness::leases::{Registry, first_id};
-use pg_snowflake_harness::sequence::{Ahead, take, take_one};
+use pg_snowflake_harness::prelude::*;
 
 #[test]
 fn every_shard_number_needs_a_lease() {
@@ -22,8 +19,7 @@ fn every_shard_number_needs_a_lease() {
     }
     let ids = "SELECT snowflake_nextvals_homed('s', 3, 4, 3000, generators => 128)";
     let strangers = format!(
-        "SELECT count(*) FILTER (WHERE NOT satisfies_hash_partition('t'::regclass, 4, 3, id)), count(DISTINCT id)
-         FROM ({ids}) AS ids (id)"
+        "SELECT count(*) FILTER (WHERE NOT satisfies_hash_partition('t'::regclass, 4, 3, id)), count(DISTINCT id) FROM ({ids}) AS ids (id)"
     );
     assert_eq!(printed(&mut client, &strangers), "0|3000");
 
@@ -38,7 +34,7 @@ fn every_shard_number_needs_a_lease() {
     let mut client = server.connect();
     run(&mut client, "CREATE SEQUENCE s");
     first_id(&mut client, "SELECT snowflake_nextval('s', 3)");
-    let no_lease = Refusal { sqlstate: "55000", message: "no lease for shard 3075", hint: "" };
+    let no_lease = refusal("55000", "no lease for shard 3075");
     for call in [call, ids] {
         assert_refused(&mut client, call, no_lease);
     }
@@ -53,8 +49,7 @@ fn without_the_leases_of_a_class_the_hint_has_the_list() {
     first_id(&mut client, "SELECT snowflake_nextval('s', 3)");
     let call = "SELECT snowflake_nextval_homed('s', 3, 4, generators => 128)";
     let hint = "pg_snowflake.owned_shards";
-    let no_lease = Refusal { sqlstate: "55000", message: "no lease for shard 515", hint };
-    let error = assert_refused(&mut client, call, no_lease);
+    let error = assert_refused(&mut client, call, Refusal { sqlstate: "55000", message: "no lease for shard 515", hint });
     let (_, query) = error.hint().unwrap().split_once("SELECT").expect("a query for the list");
     let list = printed(&mut client, &format!("SELECT {query}"));
     reload_with(&mut client, &format!("ALTER SYSTEM SET pg_snowflake.owned_shards = '{list}'"));

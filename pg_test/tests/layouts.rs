@@ -1,10 +1,7 @@
 //! The types `snowflake_layout` and `snowflake` in the formats of COPY, and in a dump.
 
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, copy, database, printed};
-use pg_snowflake_harness::sequence::{take, take_one};
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_ids::PRESETS;
-use postgres::Client;
 use std::io::Write;
 
 /// 16 shards, 64 IDs in 100 microseconds, for three and a half years.
@@ -13,32 +10,28 @@ const CUSTOM: &str = "time:40 seq:6 shard:4 epoch:2024-01-01 unit:100us";
 /// The bytes of a snowflake are those of a bigint.
 #[test]
 fn layouts_and_ids_round_trip_through_every_copy_format() {
-    let (_database, mut client) = database();
     let sql = format!(
         "CREATE TABLE source (n int, layout snowflake_layout, layouts snowflake_layout[], id snowflake, ids snowflake[]);
          INSERT INTO source SELECT row_number() OVER (), name::snowflake_layout, ARRAY[name, '{CUSTOM}']::snowflake_layout[],
              id, ARRAY[id::snowflake, 7::snowflake] FROM snowflake_layouts, snowflake_min_id(now(), name::snowflake_layout) AS id;
          INSERT INTO source VALUES (100, '{CUSTOM}', '{{}}', -5, '{{}}'), (101, NULL, NULL, NULL, NULL)"
     );
-    client.batch_execute(&sql).unwrap();
+    let (_database, mut client) = database_with(&sql);
     let different = "SELECT count(*) FILTER (WHERE s IS DISTINCT FROM t), count(*) FROM source AS s FULL JOIN target AS t USING (n)";
     for format in ["text", "csv", "binary"] {
         client.batch_execute("CREATE TABLE target (LIKE source)").unwrap();
         copy(&mut client, "source", "target", format);
-        let all = format!("0|{}", PRESETS.len() + 2);
-        assert_eq!(printed(&mut client, different), all, "{format}");
+        assert_eq!(printed(&mut client, different), format!("0|{}", PRESETS.len() + 2), "{format}");
         client.batch_execute("DROP TABLE target").unwrap();
     }
     client.batch_execute("CREATE TABLE bigints (id bigint)").unwrap();
     copy(&mut client, "(SELECT id FROM source)", "bigints", "binary");
-    let others = "SELECT id::bigint FROM source EXCEPT SELECT id FROM bigints";
-    assert_eq!(printed(&mut client, others), "");
+    assert_eq!(printed(&mut client, "SELECT id::bigint FROM source EXCEPT SELECT id FROM bigints"), "");
 }
 
 #[test]
 fn bytes_that_are_not_a_layout_are_refused() {
-    let (_database, mut client) = database();
-    client.batch_execute("CREATE TABLE received (layout snowflake_layout)").unwrap();
+    let (_database, mut client) = database_with("CREATE TABLE received (layout snowflake_layout)");
     let twitter = 1_288_834_974_657_u64 << 21 | 2 << 18 | 12 << 11 | 10 << 6 | 41;
     assert_eq!(receive(&mut client, &twitter.to_be_bytes()), Ok(()));
     assert_eq!(printed(&mut client, "SELECT layout FROM received"), "twitter");
@@ -66,7 +59,6 @@ fn receive(client: &mut Client, layout: &[u8]) -> Result<(), String> {
 
 #[test]
 fn a_dump_with_layouts_in_default_check_and_index_restores_and_goes_on_above() {
-    let (source, mut client) = database();
     let sql = format!(
         "CREATE SEQUENCE s;
          CREATE SEQUENCE t; CREATE SEQUENCE u;
@@ -81,7 +73,7 @@ fn a_dump_with_layouts_in_default_check_and_index_restores_and_goes_on_above() {
              in_ranges bigint DEFAULT snowflake_nextval_homed_in_ranges('u', 1, '{{[0,)}}'::int8multirange, 'postgres'));
          INSERT INTO posts (body) SELECT 'old' FROM generate_series(1, 1000)"
     );
-    client.batch_execute(&sql).unwrap();
+    let (source, mut client) = database_with(&sql);
     client.batch_execute("INSERT INTO tweets DEFAULT VALUES").unwrap();
     let last = take_one(&mut client, "SELECT max(id) FROM posts");
 
@@ -98,11 +90,9 @@ fn a_dump_with_layouts_in_default_check_and_index_restores_and_goes_on_above() {
     let pieces = "SELECT count(*) FROM pg_indexes WHERE indexname = 'posts_written' AND indexdef LIKE '%100us%'
                   UNION ALL SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND conrelid = 'posts'::regclass";
     assert_eq!(take(&mut restored, pieces), [1, 1]);
-    let check = Refusal { sqlstate: "23514", message: "check constraint", hint: "" };
-    assert_refused(&mut restored, "INSERT INTO posts (id) VALUES (1)", check);
+    assert_refused(&mut restored, "INSERT INTO posts (id) VALUES (1)", refusal("23514", "check constraint"));
     let tweets = "SELECT id, layout, snowflake_shard_id(id, layout) FROM tweets ORDER BY id";
     assert_eq!(printed(&mut restored, tweets), printed(&mut client, tweets));
     restored.batch_execute("INSERT INTO tweets DEFAULT VALUES").unwrap();
-    let shards = "SELECT count(*) FROM tweets WHERE snowflake_shard_id(id, layout) = 7";
-    assert_eq!(printed(&mut restored, shards), "2");
+    assert_eq!(printed(&mut restored, "SELECT count(*) FROM tweets WHERE snowflake_shard_id(id, layout) = 7"), "2");
 }

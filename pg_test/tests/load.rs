@@ -1,15 +1,13 @@
 //! Many IDs, fast.
 
-use pg_snowflake_harness::ask::{database_with_sequence, printed, run};
-use pg_snowflake_harness::id::{counter, now_ms, split};
-use pg_snowflake_harness::sequence::take_one;
+use pg_snowflake_harness::prelude::*;
 
 /// The default of `pg_snowflake.max_lead`.
 const LEAD_MS: i64 = 100;
 
 #[test]
 fn two_million_ids_from_one_select_are_distinct_and_increase() {
-    let (_database, mut client) = database_with_sequence();
+    let (_database, mut client) = database_with("CREATE SEQUENCE s");
     run(&mut client, "SET work_mem = '256MB'; SET jit = off");
     let tally = "WITH taken AS MATERIALIZED (SELECT n, snowflake_nextval('s', 5) AS id FROM generate_series(1, 2000000) AS n),
             compared AS (SELECT id, id <= lag(id) OVER (ORDER BY n) AS is_not_above FROM taken)
@@ -20,7 +18,7 @@ fn two_million_ids_from_one_select_are_distinct_and_increase() {
 /// No ID's time is further ahead of the clock than the lead, at any load.
 #[test]
 fn an_overloaded_sequence_keeps_within_its_lead() {
-    let (database, _) = database_with_sequence();
+    let (database, _) = database_with("CREATE SEQUENCE s");
     let overload = || {
         let mut client = database.connect();
         // Each batch is a fifth of a second at the full rate of the layout.

@@ -1,10 +1,8 @@
 //! A session's settings and fences are the same wherever it loads the library: also inside a parallel plan, in which PostgreSQL
 //! lets nothing else change a setting.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, reload_with, run};
-use pg_snowflake_harness::wait::comes_true;
-use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, installation};
-use postgres::Client;
+use pg_snowflake_harness::installation;
+use pg_snowflake_harness::prelude::*;
 
 /// Settings that a server can have at the same time, each with a value that is not its default.
 const SETTINGS: [&[(&str, &str)]; 4] = [
@@ -23,8 +21,7 @@ const PLACES: [(&str, &str); 13] = [
     ("both", "SELECT max(created_at(id)) FROM big"),
     (
         "an input function in a parallel plan",
-        "SET max_parallel_workers = 0;
-         SELECT count(json_populate_record(NULL::snowflake_columns, record)) FROM json",
+        "SET max_parallel_workers = 0; SELECT count(json_populate_record(NULL::snowflake_columns, record)) FROM json",
     ),
     ("a function with SET in a parallel plan", "SET max_parallel_workers = 0; SELECT max(created_at_with_set(id)) FROM big"),
     ("a function with SET", "SELECT created_at_with_set(0)"),
@@ -62,10 +59,7 @@ fn prepare(builder: Builder) -> Cluster {
         .start();
     let mut client = cluster.connect();
     let function = |name: &str, options: &str, body: &str| {
-        format!(
-            "CREATE FUNCTION {name}(id bigint) RETURNS timestamptz LANGUAGE plpgsql PARALLEL SAFE {options}
-             AS $$ BEGIN {body} END $$;"
-        )
+        format!("CREATE FUNCTION {name}(id bigint) RETURNS timestamptz LANGUAGE plpgsql PARALLEL SAFE {options} AS $$ BEGIN {body} END $$;")
     };
     let body = "RETURN public.snowflake_created_at(id);";
     let sql = format!(
@@ -83,8 +77,7 @@ fn prepare(builder: Builder) -> Cluster {
         function(
             "created_at_or_null",
             "",
-            "BEGIN PERFORM public.snowflake_created_at(id); RAISE 'back';
-             EXCEPTION WHEN raise_exception THEN RETURN NULL; END;",
+            "BEGIN PERFORM public.snowflake_created_at(id); RAISE 'back'; EXCEPTION WHEN raise_exception THEN RETURN NULL; END;",
         ),
     );
     run(&mut client, &sql);
@@ -199,8 +192,7 @@ fn a_session_that_is_given_the_library_has_the_same_settings() {
         let expected = [SUPERUSER, "writer"].map(|role| loaded(role, PLACES[0].1));
         assert_eq!(loaded(SUPERUSER, "LOAD 'pg_snowflake'"), expected[0]);
         assert_eq!(loaded(SUPERUSER, "BEGIN; LOAD 'pg_snowflake'; ROLLBACK"), expected[0]);
-        let preload = "ALTER ROLE ALL SET session_preload_libraries = 'pg_snowflake'";
-        run(&mut cluster.connect(), preload);
+        run(&mut cluster.connect(), "ALTER ROLE ALL SET session_preload_libraries = 'pg_snowflake'");
         assert_eq!([SUPERUSER, "writer"].map(|role| loaded(role, "")), expected);
     }
 }
@@ -248,8 +240,7 @@ fn a_parallel_plan_changes_no_setting() {
         END $$;
         SET max_parallel_workers = 0";
     run(&mut client, sql);
-    let refusal = Refusal { sqlstate: "25000", message: "parallel operation", hint: "" };
-    assert_refused(&mut client, "SELECT max(change(id)) FROM big", refusal);
+    assert_refused(&mut client, "SELECT max(change(id)) FROM big", refusal("25000", "parallel operation"));
 }
 
 const VALUES: &str =

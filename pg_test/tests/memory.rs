@@ -1,28 +1,22 @@
 //! Sessions that run out of memory: a statement fails, and the server and the other sessions go on.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, database, printed, run};
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::memory::{self, Limit, Malloc, limited};
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::{Builder, Cluster};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::collections::BTreeMap;
 
 #[test]
 fn hash_ranges_are_read_in_little_memory() {
-    let cluster = Cluster::new();
-    let mut client = cluster.connect();
     let sql = "CREATE SEQUENCE s;
         CREATE TABLE m (n int, ranges int8multirange);
         INSERT INTO m SELECT most, (SELECT range_agg(int8range(g * 60000, g * 60000 + 30000))
             FROM generate_series(-32768, most - 32769) g) FROM (VALUES (65536), (65537)) AS v (most)";
-    run(&mut client, sql);
+    let (cluster, mut client) = server_with(sql);
     let call = |n| format!("SELECT snowflake_nextval_homed_in_ranges('s', 5, ranges) > 0 FROM m WHERE n = {n}");
     assert_eq!(printed(&mut client, &call(65536)), "t");
     let pid = backend_pid(&mut client);
     // Their text has 1.7 MB, and the server's function for it takes 200 MB.
-    let at_limit = limited(pid, Limit::AddressSpace, 16 << 20, || printed(&mut client, &call(65536)));
-    assert_eq!(at_limit, "t");
+    assert_eq!(limited(pid, Limit::AddressSpace, 16 << 20, || printed(&mut client, &call(65536))), "t");
     let refused = Refusal { sqlstate: "54000", message: "too many hash ranges", hint: "not single hashes" };
     // It is refused by its size, before it is decompressed.
     for call in [call(65537), "SELECT snowflake_nextvals_homed_in_ranges('s', 5, ranges, 1) FROM m WHERE n = 65537".to_owned()] {
@@ -107,8 +101,7 @@ const CALLS: &[&str] = &[
 /// Other than those of operators and of the input and output of types, which statements call without their names.
 #[test]
 fn every_function_of_the_library_is_called() {
-    let (_database, mut client) = database();
-    run(&mut client, "CREATE EXTENSION pg_snowflake_registry");
+    let (_database, mut client) = database_with("CREATE EXTENSION pg_snowflake_registry");
     let names = "SELECT DISTINCT proname FROM pg_proc WHERE probin = '$libdir/pg_snowflake'
                  AND proname !~ '_(in|out|recv|send|eq|ne|hash|shard_hash.*)$'";
     let names = printed(&mut client, names);
@@ -118,9 +111,8 @@ fn every_function_of_the_library_is_called() {
     assert_eq!(forgotten, [""; 0]);
 }
 
-fn server_with(builder: Builder) -> (Cluster, Client) {
-    let builder = builder.setting("pg_snowflake.shard_id", "5");
-    let cluster = builder.setting("log_error_verbosity", "verbose").start();
+fn server_of_shard_5(builder: Builder) -> (Cluster, Client) {
+    let cluster = builder.setting("pg_snowflake.shard_id", "5").setting("log_error_verbosity", "verbose").start();
     let mut client = cluster.connect();
     run(&mut client, OBJECTS);
     (cluster, client)
@@ -172,7 +164,7 @@ fn a_statement_fails_and_nothing_else_wherever_malloc_fails() {
     if !memory::can_fail() {
         return left_out("a malloc() that fails", "a C compiler");
     }
-    let (cluster, mut client) = server_with(Builder::default().failing_malloc());
+    let (cluster, mut client) = server_of_shard_5(Builder::default().failing_malloc());
     let malloc = Malloc::of(cluster.dir());
     let mut broken = Vec::new();
     for call in CALLS {
@@ -254,7 +246,7 @@ const LARGEST_OBJECTS: &str = "
 
 #[test]
 fn a_statement_with_the_largest_arguments_fails_and_nothing_else() {
-    let (cluster, mut superuser) = server_with(Builder::default());
+    let (cluster, mut superuser) = server_of_shard_5(Builder::default());
     run(&mut superuser, LARGEST_OBJECTS);
     let mut broken = Vec::new();
     for call in LARGEST {

@@ -1,13 +1,9 @@
-//! Commands that copy a sequence's tuple or page into new storage, whose WAL has no record of the IDs that the old
-//! storage's WAL covers.
+//! Commands that copy a sequence's tuple or page into new storage, whose WAL has no record of the IDs that the old storage's WAL covers.
 
 use pg_snowflake_harness::ask;
-use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
-use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, Shutdown};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
-/// Commands on a sequence `{s}` and its table `{s}_ids`; `{later}` is a counter that is not taken yet. The statements are
-/// sent one by one.
+/// Commands on a sequence `{s}` and its table `{s}_ids`; `{later}` is a counter that is not taken yet. The statements are sent one by one.
 const COMMANDS: [&str; 19] = [
     "ALTER SEQUENCE {s} START WITH 7",
     "ALTER TABLE {s}_ids ALTER id SET START WITH 7",
@@ -98,8 +94,7 @@ fn try_database_commands(cluster: Builder) {
             }
             drop(client);
             run(&mut admin, &command.replace("{d}", &name));
-            let case = format!("{command}; {}New", checkpoint(has_checkpoint));
-            databases.push((goes_on_in.replace("{d}", &name), sequences, case));
+            databases.push((goes_on_in.replace("{d}", &name), sequences, format!("{command}; {}New", checkpoint(has_checkpoint))));
         }
         if has_checkpoint {
             run(&mut admin, "CHECKPOINT");
@@ -135,10 +130,8 @@ fn try_commands(cluster: Builder) {
                     let first = if let Taker::Other = taker { &mut other } else { &mut one };
                     sequence.take(first, 1);
                     let later = (counter_in_an_hour() + 1_000_000).to_string();
-                    let statements = command.replace("{s}", &name).replace("{later}", &later);
-                    run(&mut one, &statements);
-                    let case = format!("{command}; {}{taker:?}", checkpoint(has_checkpoint));
-                    sequences.push((sequence, taker, case));
+                    run(&mut one, &command.replace("{s}", &name).replace("{later}", &later));
+                    sequences.push((sequence, taker, format!("{command}; {}{taker:?}", checkpoint(has_checkpoint))));
                 }
             }
         }

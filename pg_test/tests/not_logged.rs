@@ -1,25 +1,17 @@
-//! Sequences whose pages the WAL does not cover: temporary, unlogged, and new ones under `wal_level = minimal`. And damaged
-//! pages.
+//! Sequences whose pages the WAL does not cover: temporary, unlogged, and new ones under `wal_level = minimal`. And damaged pages.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, run, server};
-use pg_snowflake_harness::id::{counter, is_increasing};
-use pg_snowflake_harness::sequence::{State, counter_in_an_hour, insert_lsn, sequence_records_since, state, take, take_one};
-use pg_snowflake_harness::{Cluster, Database, Shutdown};
+use pg_snowflake_harness::prelude::*;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
-
 const INSERT: &str = "INSERT INTO t DEFAULT VALUES RETURNING id";
-
 const TAKE_100: &str = "SELECT snowflake_nextval('s', 5) FROM generate_series(1, 100)";
 
 /// Core resets such a sequence after a crash, but the clock has advanced.
 #[test]
 fn an_unlogged_sequence_goes_on_above_its_ids_after_a_crash() {
-    let mut cluster = Cluster::new();
-    let mut client = cluster.connect();
-    client.batch_execute("CREATE UNLOGGED SEQUENCE s").unwrap();
+    let (mut cluster, mut client) = server_with("CREATE UNLOGGED SEQUENCE s");
     let mut ids = take(&mut client, TAKE_100);
 
     cluster.crash();
@@ -110,9 +102,7 @@ fn a_crash_repeats_no_id_of_a_sequence_that_was_not_logged_at_first() {
 fn a_damaged_page_is_reported_and_not_left_locked() {
     let mut cluster = Cluster::builder().setting("ignore_checksum_failure", "on").start();
     let mut client = cluster.connect();
-    let sql = "CREATE SEQUENCE s;
-        CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
-        ALTER SEQUENCE s OWNED BY t.id";
+    let sql = "CREATE SEQUENCE s; CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5)); ALTER SEQUENCE s OWNED BY t.id";
     run(&mut client, sql);
     let last = take_one(&mut client, INSERT);
     let file: String = client.query_one("SELECT pg_relation_filepath('s')", &[]).unwrap().get(0);
@@ -126,8 +116,7 @@ fn a_damaged_page_is_reported_and_not_left_locked() {
     let named = "bad magic number in sequence \"s\": 0000DEAD";
     for sql in [TAKE, "SELECT snowflake_sequence_status('s')"] {
         for _session in 0..2 {
-            let refusal = Refusal { sqlstate: "XX001", message: named, hint: "snowflake_convert_column()" };
-            assert_refused(&mut cluster.connect(), sql, refusal);
+            assert_refused(&mut cluster.connect(), sql, Refusal { sqlstate: "XX001", message: named, hint: "snowflake_convert_column()" });
         }
     }
 

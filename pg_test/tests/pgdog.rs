@@ -3,12 +3,9 @@
 
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
-use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::installation::left_out;
-use pg_snowflake_harness::sequence::take;
-use pg_snowflake_harness::wait::comes_true;
-use pg_snowflake_harness::{Cluster, SUPERUSER};
-use postgres::{Client, Config, NoTls};
+use pg_snowflake_harness::prelude::*;
+use postgres::{Config, NoTls};
 use std::fs::{File, write};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
@@ -41,8 +38,7 @@ fn a_statement_goes_to_the_shard_that_made_its_id() {
     // PgDog sends DDL to all shards.
     TABLES.iter().for_each(|statement| run(&mut router, statement));
     for server in &servers {
-        let rows = "INSERT INTO posts SELECT FROM generate_series(1, 1000);
-                    INSERT INTO plain SELECT FROM generate_series(1, 1000)";
+        let rows = "INSERT INTO posts SELECT FROM generate_series(1, 1000); INSERT INTO plain SELECT FROM generate_series(1, 1000)";
         run(&mut server.connect(), rows);
     }
     for _ in 0..200 {
@@ -58,8 +54,7 @@ fn a_statement_goes_to_the_shard_that_made_its_id() {
 
     for shard in SHARDS..MORE_SHARDS {
         let server = start_server(shard);
-        let rows = "INSERT INTO posts SELECT FROM generate_series(1, 1000)";
-        run(&mut server.connect(), &[&TABLES[..], &[rows]].concat().join(";"));
+        run(&mut server.connect(), &[&TABLES[..], &["INSERT INTO posts SELECT FROM generate_series(1, 1000)"]].concat().join(";"));
         servers.push(server);
     }
     let pgdog = PgDog::start(&program, MORE_SHARDS);
@@ -84,8 +79,7 @@ fn rows_are_inserted_updated_and_deleted_on_their_server(servers: &[Cluster], ro
             let update = "UPDATE posts SET made_on = made_on WHERE id = $1 RETURNING made_on";
             let row = router.query_one(update, &[&id]).expect("the row is found");
             assert_eq!(row.get::<_, i32>(0), number as i32, "{id}");
-            let deleted = router.execute("DELETE FROM posts WHERE id = $1", &[&id]);
-            assert_eq!(deleted.expect("the row is found"), 1, "{id}");
+            assert_eq!(router.execute("DELETE FROM posts WHERE id = $1", &[&id]).expect("the row is found"), 1, "{id}");
         }
     }
 }

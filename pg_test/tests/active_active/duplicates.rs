@@ -1,10 +1,8 @@
 //! The mistake: one shard number on two nodes.
 
 use super::{Nodes, can_replicate, level_sequences};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::installation::{bindir, major};
-use pg_snowflake_harness::wait::{comes_true, wait_for};
+use pg_snowflake_harness::prelude::*;
 
 const REKEY: &str = include_str!("../../../docs/active_active/rekey.sql");
 const SKIP: &str = include_str!("../../../docs/active_active/skip.sql");
@@ -34,8 +32,7 @@ fn one_number_on_two_nodes_stops_their_subscriptions_until_the_row_has_another_i
         run(&mut nodes.connect(node), &format!("ALTER SUBSCRIPTION node_{other}_to_{node} DISABLE"));
     }
     for node in nodes.numbers() {
-        let insert = format!("INSERT INTO posts (body) VALUES ('node {node}')");
-        run(&mut nodes.connect(node), &insert);
+        run(&mut nodes.connect(node), &format!("INSERT INTO posts (body) VALUES ('node {node}')"));
     }
     for (node, other) in [(1, 2), (2, 1)] {
         run(&mut nodes.connect(node), &format!("ALTER SUBSCRIPTION node_{other}_to_{node} ENABLE"));
@@ -44,15 +41,12 @@ fn one_number_on_two_nodes_stops_their_subscriptions_until_the_row_has_another_i
     for node in nodes.numbers() {
         let mut client = nodes.connect(node);
         // The first attempt and another one: it does not get past the row.
-        let count = "SELECT apply_error_count > 1 FROM pg_stat_subscription_stats";
-        wait_for(&mut client, count, "the row has failed twice");
-        let own = printed(&mut client, "SELECT body FROM posts");
-        assert_eq!(own, format!("node {node}"));
+        wait_for(&mut client, "SELECT apply_error_count > 1 FROM pg_stat_subscription_stats", "the row has failed twice");
+        assert_eq!(printed(&mut client, "SELECT body FROM posts"), format!("node {node}"));
         let messages: &[&str] = if major(bindir()) < 18 {
             &["ERROR:  duplicate key value violates unique constraint \"posts_pkey\""]
         } else {
-            let conflicts = "SELECT confl_insert_exists > 1 FROM pg_stat_subscription_stats";
-            wait_for(&mut client, conflicts, "the conflict has been counted twice");
+            wait_for(&mut client, "SELECT confl_insert_exists > 1 FROM pg_stat_subscription_stats", "the conflict has been counted twice");
             &[
                 "ERROR:  conflict detected on relation \"public.posts\": conflict=insert_exists",
                 "Key already exists in unique index \"posts_pkey\"",
@@ -75,7 +69,6 @@ fn one_number_on_two_nodes_stops_their_subscriptions_until_the_row_has_another_i
     for node in nodes.numbers() {
         let mut client = nodes.connect(node);
         wait_for(&mut client, "SELECT count(*) = 2 FROM posts", "both rows are there");
-        let rows = "SELECT snowflake_shard_id(id), body FROM posts ORDER BY id";
-        assert_eq!(printed(&mut client, rows), "1|node 1\n2|node 2");
+        assert_eq!(printed(&mut client, "SELECT snowflake_shard_id(id), body FROM posts ORDER BY id"), "1|node 1\n2|node 2");
     }
 }

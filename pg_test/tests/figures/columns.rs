@@ -1,8 +1,7 @@
 //! The time to read the view of all generating columns.
 
 use crate::machine;
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::run;
+use pg_snowflake_harness::prelude::*;
 use std::time::{Duration, Instant};
 
 const COLUMNS: usize = 1000;

@@ -1,13 +1,9 @@
-//! How long a shard has no IDs when its holder changes, and what its lease costs. `tests/leases` states what holds at
-//! any speed.
+//! How long a shard has no IDs when its holder changes, and what its lease costs. `tests/leases` states what holds at any speed.
 
 use crate::part_of_machine;
-use pg_snowflake_harness::ask::{printed, reload_with};
 use pg_snowflake_harness::leases::{GENERATE, Registry, answers_kept_back, first_id, holder, start, waiting_sessions, wants_shard_5};
-use pg_snowflake_harness::process::{backend_pid, cpu_time};
-use pg_snowflake_harness::wait::{comes_true, wait_for};
-use pg_snowflake_harness::{Cluster, Shutdown};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
+use pg_snowflake_harness::process::cpu_time;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -92,8 +88,7 @@ fn a_crashed_server_that_starts_within_its_lease_keeps_its_shard_from_a_copy_of_
     copy.start();
     // The holder, which shows a renewal after it has stored the serial. Killed before that, it knows no more than its copy.
     let ends = printed(&mut client, "SELECT ends FROM snowflake_lease_status()");
-    let is_renewed = format!("SELECT ends > '{ends}' FROM snowflake_lease_status()");
-    wait_for(&mut client, &is_renewed, "the copy is older than the last renewal");
+    wait_for(&mut client, &format!("SELECT ends > '{ends}' FROM snowflake_lease_status()"), "the copy is older than the last renewal");
     let mut last = first_id(&mut client, GENERATE);
     for _ in 0..20 {
         server.restart(Shutdown::Immediate);
@@ -101,8 +96,7 @@ fn a_crashed_server_that_starts_within_its_lease_keeps_its_shard_from_a_copy_of_
         assert!(next > last);
         last = next;
     }
-    let of_copy = "SELECT bool_or(state = 'held') FROM snowflake_lease_status()";
-    assert_eq!(printed(&mut copy.connect(), of_copy), "f");
+    assert_eq!(printed(&mut copy.connect(), "SELECT bool_or(state = 'held') FROM snowflake_lease_status()"), "f");
 }
 
 #[test]

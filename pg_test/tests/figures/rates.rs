@@ -1,12 +1,9 @@
 //! The rate of a busy sequence, and how soon a waiting call ends.
 
 use crate::machine;
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::server_with_sequence;
 use pg_snowflake_harness::clock::{End, end_a_waiting_call};
-use pg_snowflake_harness::id::SEQS;
-use pg_snowflake_harness::process::{backend_pid, sleeps};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
+use pg_snowflake_harness::process::sleeps;
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
@@ -31,7 +28,7 @@ fn an_overloaded_sequence_reaches_99_percent_of_the_layouts_rate() {
 
 /// IDs per second of an overloaded sequence, as a fraction of [`IDS_PER_SECOND`].
 fn sustained_rate(clients: i64) -> f64 {
-    let (cluster, _) = server_with_sequence();
+    let (cluster, _) = server_with("CREATE SEQUENCE s");
     let per_client = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64 / clients;
     let elapsed = run_together(&cluster, clients, per_client);
     // The first IDs come from the lead, and are not a sustained rate.
@@ -43,7 +40,7 @@ fn sustained_rate(clients: i64) -> f64 {
 #[test]
 fn a_waiting_session_sleeps_5_ms_at_a_time() {
     let _machine = machine();
-    let (_cluster, mut client) = server_with_sequence();
+    let (_cluster, mut client) = server_with("CREATE SEQUENCE s");
     let pid = backend_pid(&mut client);
     let ids = (IDS_PER_SECOND * OVERLOAD.as_secs_f64()) as i64;
 
@@ -74,10 +71,7 @@ fn run_together(cluster: &Cluster, clients: i64, per_client: i64) -> Duration {
     let sessions: Vec<Client> = (0..clients).map(|_| cluster.connect()).collect();
     let started = Instant::now();
     // In a sub-select the series streams; in FROM it would fill a tuplestore before the first ID.
-    let query = format!(
-        "SELECT count(snowflake_nextval('s', 5))
-         FROM (SELECT generate_series(1, {per_client})) AS series"
-    );
+    let query = format!("SELECT count(snowflake_nextval('s', 5)) FROM (SELECT generate_series(1, {per_client})) AS series");
     scope(|scope| {
         for mut session in sessions {
             let query = &query;

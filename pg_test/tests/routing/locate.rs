@@ -1,10 +1,6 @@
 //! `snowflake_locate`: deeply nested partitions, and what a call locks.
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{database, printed, refused, run};
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::wait::while_it_waits;
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// Tables `t0`, `t1`, …, each the only partition of the one before, and a leaf at the end.
 fn nest(client: &mut Client, depth: i32) {
@@ -25,8 +21,7 @@ fn nest(client: &mut Client, depth: i32) {
 #[test]
 fn a_user_who_nests_partitions_deeply_neither_crashes_the_server_nor_fills_its_lock_table() {
     // Corresponds to 16,000 levels with the usual 8 MB.
-    let builder = Cluster::builder().stack(1 << 20).setting("max_connections", "10").setting("max_locks_per_transaction", "10");
-    let cluster = builder.start();
+    let cluster = Cluster::builder().stack(1 << 20).setting("max_connections", "10").setting("max_locks_per_transaction", "10").start();
     nest(&mut cluster.connect(), 2000);
     // From below, so that core has cached the lower levels: looking them up on a full stack is an error.
     let located = "SELECT count(*), min(partition::text) FROM generate_series(2000, 0, -10) AS level,

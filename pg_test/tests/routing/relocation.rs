@@ -1,15 +1,12 @@
 //! A shard that moves to another server while clients write to it.
 
-use pg_snowflake_harness::ask::{printed, run};
 use pg_snowflake_harness::fleet::audit::{Findings, audit};
 use pg_snowflake_harness::fleet::relocation::{copy, forget, swap};
 use pg_snowflake_harness::fleet::writers::{Journal, MARK, users_of, while_writing};
 use pg_snowflake_harness::fleet::{Fleet, schema};
-use pg_snowflake_harness::id::{counter, is_increasing, split};
 use pg_snowflake_harness::installation::has_contrib;
-use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
-use pg_snowflake_harness::wait::{wait_for, wait_for_more_rows};
-use postgres::{Client, Transaction};
+use pg_snowflake_harness::prelude::*;
+use postgres::Transaction;
 use std::thread::scope;
 
 /// The shard that moves.
@@ -59,8 +56,7 @@ pub fn small_fleet(start: fn(usize, usize) -> Fleet) -> Option<Fleet> {
     }
     let fleet = start(2, 4);
     for shard in fleet.shards() {
-        let sql = "INSERT INTO users (name) SELECT 'user ' || n FROM generate_series(1, 20) AS n";
-        run(&mut fleet.connect_to_shard(shard), sql);
+        run(&mut fleet.connect_to_shard(shard), "INSERT INTO users (name) SELECT 'user ' || n FROM generate_series(1, 20) AS n");
     }
     Some(fleet)
 }
@@ -85,23 +81,20 @@ fn move_under_load(fleet: &mut Fleet, target: usize) -> [Journal; 3] {
 /// Waits until each of the three clients has written more posts.
 fn wait_until_all_write(fleet: &Fleet) {
     for (shard, way) in [(SHARD, "through the router"), (SHARD + 1, "through the router"), (SHARD, "directly")] {
-        let posts = format!("posts WHERE body LIKE '{MARK} % {way} %'");
-        wait_for_more_rows(&mut fleet.connect_to_shard(shard), &posts, 20);
+        wait_for_more_rows(&mut fleet.connect_to_shard(shard), &format!("posts WHERE body LIKE '{MARK} % {way} %'"), 20);
     }
 }
 
 /// Prevents the new server from applying what it receives.
 fn keep_busy(client: &mut Client) -> Transaction<'_> {
     let mut transaction = client.transaction().unwrap();
-    let lock = format!("LOCK TABLE {}.posts IN SHARE MODE", schema(SHARD));
-    transaction.batch_execute(&lock).unwrap();
+    transaction.batch_execute(&format!("LOCK TABLE {}.posts IN SHARE MODE", schema(SHARD))).unwrap();
     transaction
 }
 
 /// Stops preventing it as soon as the swap has closed the old server to writers, and so waits for the new one.
 fn let_go_in_the_swap(busy: Transaction, mut old: Client) {
-    let is_closed = "SELECT EXISTS (SELECT FROM pg_locks WHERE granted
-        AND relation = 'ids'::regclass AND mode = 'ShareRowExclusiveLock')";
+    let is_closed = "SELECT EXISTS (SELECT FROM pg_locks WHERE granted AND relation = 'ids'::regclass AND mode = 'ShareRowExclusiveLock')";
     wait_for(&mut old, is_closed, "the swap holds the old server");
     busy.commit().unwrap();
 }
@@ -120,10 +113,8 @@ fn a_swap_gives_way_to_a_transaction_that_is_at_work_on_the_shard() {
     let attempts = scope(|scope| {
         let swapped = scope.spawn(|| swap(&mut fleet, copied));
         let log = "pg_read_file(current_setting('data_directory') || '/../log')";
-        let has_given_way = format!("SELECT {log} LIKE '%due to lock timeout%'");
-        wait_for(&mut observer, &has_given_way, "the swap has given way");
-        let insert = "INSERT INTO posts SELECT id # 4, id, 'new' FROM users WHERE id = $1";
-        transaction.execute(insert, &[&users[0]]).unwrap();
+        wait_for(&mut observer, &format!("SELECT {log} LIKE '%due to lock timeout%'"), "the swap has given way");
+        transaction.execute("INSERT INTO posts SELECT id # 4, id, 'new' FROM users WHERE id = $1", &[&users[0]]).unwrap();
         transaction.commit().unwrap();
         swapped.join().unwrap()
     });
@@ -142,8 +133,7 @@ fn nobody_generates_from_the_old_sequence_once_the_new_one_goes_on_from_it() {
     let [generating, mut observer] = [(); 2].map(|()| fleet.connect_to_shard(SHARD));
     let last = scope(|scope| {
         let generating = scope.spawn(|| generate_until_refused(generating));
-        let has_generated = format!("SELECT last_value > {ahead} + 100 FROM ids");
-        wait_for(&mut observer, &has_generated, "the client has generated");
+        wait_for(&mut observer, &format!("SELECT last_value > {ahead} + 100 FROM ids"), "the client has generated");
         swap(&mut fleet, copied);
         generating.join().unwrap()
     });

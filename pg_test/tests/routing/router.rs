@@ -1,12 +1,10 @@
 //! What docs/routing.md says about a router: what it sends to which server, and what it does not do.
 
 use super::relocation::small_fleet;
-use pg_snowflake_harness::Shutdown;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, printed, run};
 use pg_snowflake_harness::fleet::audit::{Findings, audit};
 use pg_snowflake_harness::fleet::writers::{Journal, MARK, Post, users_of};
 use pg_snowflake_harness::fleet::{Fleet, schema};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// A session on the router of a small fleet, and a user of shard 1.
 fn router() -> Option<(Fleet, Client, i64)> {
@@ -17,13 +15,11 @@ fn router() -> Option<(Fleet, Client, i64)> {
 
 /// The servers to which a session on the router has connected.
 fn asked(client: &mut Client) -> String {
-    let servers = "SELECT string_agg(server_name, ' ' ORDER BY server_name) FROM postgres_fdw_get_connections()";
-    printed(client, servers)
+    printed(client, "SELECT string_agg(server_name, ' ' ORDER BY server_name) FROM postgres_fdw_get_connections()")
 }
 
 fn post(client: &mut Client, user: i64) {
-    let insert = "INSERT INTO posts VALUES (snowflake_nextval('ids', 4 + snowflake_shard_id($1) % 4), $1, 'new')";
-    client.execute(insert, &[&user]).unwrap();
+    client.execute("INSERT INTO posts VALUES (snowflake_nextval('ids', 4 + snowflake_shard_id($1) % 4), $1, 'new')", &[&user]).unwrap();
 }
 
 #[test]
@@ -34,8 +30,7 @@ fn a_users_posts_are_found_on_the_users_server_by_the_second_name() {
     let users = users.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
     for (table, servers) in [("posts_by_user", "shard_1"), ("posts", "shard_0 shard_1 shard_2 shard_3")] {
         let mut fresh = fleet.router.connect();
-        let posts = format!("SELECT count(*) FROM {table} WHERE user_id IN ({users})");
-        assert_eq!(printed(&mut fresh, &posts), "20", "{table}");
+        assert_eq!(printed(&mut fresh, &format!("SELECT count(*) FROM {table} WHERE user_id IN ({users})")), "20", "{table}");
         assert_eq!(asked(&mut fresh), servers, "{table}");
     }
 }
@@ -50,8 +45,7 @@ fn rows_loaded_in_every_way_have_different_ids_and_are_where_the_ids_lead() {
         let values = |row: &str| vec![row; rows].join(", ");
         for shard in fleet.shards() {
             let name = schema(shard);
-            let set = format!("ALTER SERVER {name} OPTIONS (SET batch_size '{rows}')");
-            client.batch_execute(&set).unwrap();
+            client.batch_execute(&format!("ALTER SERVER {name} OPTIONS (SET batch_size '{rows}')")).unwrap();
             let user = users_of(&fleet, shard)[0];
             let routed = values("(snowflake_nextval('ids', 4 + snowflake_shard_id($1) % 4), $1, '')");
             client.execute(&format!("INSERT INTO posts VALUES {routed}"), &[&user]).unwrap();
@@ -110,8 +104,7 @@ fn the_second_of_two_concurrent_updates_through_the_router_is_refused() {
         client.batch_execute(&format!("BEGIN; SELECT name FROM users WHERE id = {user}")).unwrap();
     }
     first.batch_execute(&format!("{rename}; COMMIT")).unwrap();
-    let refusal = Refusal { sqlstate: "40001", message: "could not serialize access", hint: "" };
-    assert_refused(&mut second, &rename, refusal);
+    assert_refused(&mut second, &rename, refusal("40001", "could not serialize access"));
 }
 
 #[test]
@@ -125,7 +118,7 @@ fn a_parent_with_foreign_partitions_has_no_unique_index_no_upsert_by_key_and_no_
         (&format!("{upsert} (id) DO UPDATE SET name = 'new'"), "42P10", "ON CONFLICT"),
         (&both, "0A000", "postgres_fdw foreign tables"),
     ] {
-        assert_refused(&mut client, sql, Refusal { sqlstate, message, hint: "" });
+        assert_refused(&mut client, sql, refusal(sqlstate, message));
     }
 }
 
@@ -143,15 +136,14 @@ fn the_checks_on_a_shard_refuse_a_row_that_the_router_lets_through() {
         (format!("UPDATE posts SET user_id = {other}"), "23503"),
     ];
     for (sql, sqlstate) in misplacing {
-        assert_refused(&mut client, &sql, Refusal { sqlstate, message: "violates", hint: "" });
+        assert_refused(&mut client, &sql, refusal(sqlstate, "violates"));
     }
 }
 
 /// A session that has locked the tables of shard 1, as the swap of a moving shard does.
 fn hold_shard_1(fleet: &Fleet) -> Client {
     let mut holding = fleet.router.connect();
-    let lock = "BEGIN; ALTER FOREIGN TABLE shard_1.users OPTIONS (SET schema_name 'shard_1')";
-    holding.batch_execute(lock).unwrap();
+    holding.batch_execute("BEGIN; ALTER FOREIGN TABLE shard_1.users OPTIONS (SET schema_name 'shard_1')").unwrap();
     holding
 }
 
@@ -159,21 +151,19 @@ fn hold_shard_1(fleet: &Fleet) -> Client {
 fn statements_whose_plan_names_a_held_shard_wait() {
     let Some((fleet, mut client, _)) = router() else { return };
     let other = users_of(&fleet, 2)[0];
-    let prepare = "SET lock_timeout = '200ms'; PREPARE by_id (bigint) AS SELECT name FROM users WHERE id = $1";
-    client.batch_execute(prepare).unwrap();
+    client.batch_execute("SET lock_timeout = '200ms'; PREPARE by_id (bigint) AS SELECT name FROM users WHERE id = $1").unwrap();
     let by_id = format!("EXECUTE by_id ({other});");
     let insert = "INSERT INTO users VALUES (snowflake_nextval('ids', 4 + 2), 'new')";
     let _holding = hold_shard_1(&fleet);
 
     client.batch_execute(&format!("{insert}; {}", by_id.repeat(5))).unwrap();
     // PostgreSQL now makes a generic plan, to estimate its cost.
-    let refusal = Refusal { sqlstate: "55P03", message: "lock timeout", hint: "" };
+    let refusal = refusal("55P03", "lock timeout");
     assert_refused(&mut client, &by_id, refusal);
     client.batch_execute("SET plan_cache_mode = force_custom_plan").unwrap();
     client.batch_execute(&by_id.repeat(12)).unwrap();
 
-    let to_be_found = format!("SELECT name FROM users WHERE id = (SELECT {other})");
-    assert_refused(&mut client, &to_be_found, refusal);
+    assert_refused(&mut client, &format!("SELECT name FROM users WHERE id = (SELECT {other})"), refusal);
 }
 
 /// As a constant, as a parameter of a generic plan, and as an array however often the statement is run.
@@ -243,7 +233,7 @@ fn a_server_that_is_down_fails_only_the_statements_that_need_it() {
         format!("SELECT name FROM users WHERE id = (SELECT {on_living})"),
     ];
     for sql in &dead {
-        assert_refused(&mut client, sql, Refusal { sqlstate: "08001", message: "could not connect to server \"shard_", hint: "" });
+        assert_refused(&mut client, sql, refusal("08001", "could not connect to server \"shard_"));
     }
     fleet.servers[1].start();
     dead.iter().for_each(|sql| run(&mut client, sql));
