@@ -4,7 +4,7 @@
 //! header, is written as C here, and the C compiler compares it with the headers.
 
 use pg_snowflake_harness::installation::{bindir, major, pg_config};
-use pg_snowflake_harness::top;
+use pg_snowflake_harness::prelude::*;
 use quote::ToTokens;
 use std::fmt::Write;
 use std::fs;
@@ -122,8 +122,7 @@ impl C {
             ReturnType::Default => "void".into(),
             ReturnType::Type(_, result) => known_c_type(result),
         };
-        let same = format!("__builtin_types_compatible_p(__typeof__({name}), {result} ({arguments}))");
-        self.check(&same, &format!("function {name}"));
+        self.check(&format!("__builtin_types_compatible_p(__typeof__({name}), {result} ({arguments}))"), &format!("function {name}"));
         self.functions += 1;
     }
 
@@ -159,8 +158,7 @@ impl C {
             );
         }
         if !is_head(&mirrored.attrs) {
-            let sizes = format!("sizeof(struct {name}) == sizeof({c_name})");
-            self.check(&sizes, &format!("size of {c_name}"));
+            self.check(&format!("sizeof(struct {name}) == sizeof({c_name})"), &format!("size of {c_name}"));
         }
         writeln!(self.mirrors, "struct {name} {{{fields} }};").unwrap();
         self.structs += 1;

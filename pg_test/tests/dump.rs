@@ -1,9 +1,6 @@
 //! A dump contains everything that IDs need to continue.
 
-use pg_snowflake_harness::Database;
-use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::id::split;
-use pg_snowflake_harness::sequence::{counter_in_an_hour, take_one};
+use pg_snowflake_harness::prelude::*;
 
 #[test]
 fn a_restored_table_goes_on_above_the_dumped_ids() {
@@ -33,8 +30,7 @@ fn a_restored_table_goes_on_above_the_dumped_ids() {
 /// The partition of each row, for each operator class. In a dump, a row is of the root of its table.
 #[test]
 fn a_restored_table_that_is_partitioned_by_shard_has_each_row_in_its_partition() {
-    let source = Database::new();
-    let mut client = source.connect();
+    let (source, mut client) = database();
     let classes = "SELECT opcname FROM pg_opclass WHERE opcname LIKE 'snowflake\\_shard%' AND NOT opcdefault ORDER BY 1";
     let classes = printed(&mut client, classes);
     let mut placed = Vec::new();

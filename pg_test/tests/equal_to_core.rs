@@ -153,8 +153,7 @@ fn changes_within_a_transaction_that_took_a_value_act_as_on_core_nextval() {
     }
     let situations = [
         // The grant is rolled back with the savepoint.
-        "OWNER BEGINS | o SAVEPOINT p | GRANT | AS WRITER | OWNER TAKES | OWNER TAKES | o ROLLBACK TO p | AS WRITER
-     | OWNER TAKES => 42501",
+        "OWNER BEGINS | o SAVEPOINT p | GRANT | AS WRITER | OWNER TAKES | OWNER TAKES | o ROLLBACK TO p | AS WRITER | OWNER TAKES => 42501",
         // Another session's change is noticed when a lock is taken.
         "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE posts => 42501",
         "GRANT | BEGIN | TAKE | TAKE | REVOKE | w TABLE pg_ts_dict | TAKE => 42501",
@@ -302,8 +301,7 @@ fn check(cluster: &Cluster, situations: &[&str]) {
     for situation in situations {
         let steps = steps(situation);
         let expected: Vec<&str> = steps.iter().map(|step| &*step.sqlstate).collect();
-        let cores = run(cluster, &steps, str::to_owned);
-        assert_eq!(cores, expected, "with core's functions: {steps:#?}");
+        assert_eq!(run(cluster, &steps, str::to_owned), expected, "with core's functions: {steps:#?}");
         let ours = run(cluster, &steps, of_ours);
         assert_eq!(ours, expected, "with ours: {steps:#?}");
     }

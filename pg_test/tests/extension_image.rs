@@ -2,15 +2,12 @@
 //! image. The folder is the image that `./dev image` has built and names in `EXTENSION_IMAGE`, an OCI archive, or has the files of the
 //! installation under test.
 
-use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::id::split;
 use pg_snowflake_harness::installation::{copy_without_extension, has_major, pg_config, run as run_program, temp_dir};
 use pg_snowflake_harness::leases::{Registry, as_node, first_id};
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_harness::release::REHEARSED;
 use pg_snowflake_harness::release::rehearsal::scripts;
 use pg_snowflake_harness::release::{EXTENSIONS, head, upgrades};
-use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::{Builder, Cluster, top};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -118,8 +115,7 @@ fn servers_generate_ids_by_leases_with_the_extension_in_a_mounted_folder() {
 
     assert_eq!(printed(&mut client, "SELECT snowflake_lease_mode()"), "on");
     let leases = "SELECT shard_id, node FROM snowflake_registry.leases";
-    let expected = format!("{}|db-1", split(id).shard);
-    assert_eq!(printed(&mut registry.cluster.connect(), leases), expected);
+    assert_eq!(printed(&mut registry.cluster.connect(), leases), format!("{}|db-1", split(id).shard));
 }
 
 #[test]
@@ -140,8 +136,7 @@ fn both_extensions_are_updated_in_a_mounted_folder() {
 
     for extension in EXTENSIONS.map(|extension| extension.name) {
         run(&mut client, &format!("ALTER EXTENSION {extension} UPDATE"));
-        let version = format!("SELECT extversion FROM pg_extension WHERE extname = '{extension}'");
-        assert_eq!(printed(&mut client, &version), head());
+        assert_eq!(printed(&mut client, &format!("SELECT extversion FROM pg_extension WHERE extname = '{extension}'")), head());
     }
     assert_eq!(split(take_one(&mut client, "SELECT snowflake_nextval('s', 5)")).shard, 5);
 }

@@ -1,11 +1,8 @@
 //! Logical decoding reads the WAL that the extension writes. Subscribers that receive the rows are in `active_active` and
 //! `docs::large_tables`.
 
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::run;
 use pg_snowflake_harness::installation::has_contrib;
-use pg_snowflake_harness::sequence::{take, take_one};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 #[test]
 fn test_decoding_outputs_the_rows_with_their_ids() {
@@ -14,15 +11,12 @@ fn test_decoding_outputs_the_rows_with_their_ids() {
     }
     let cluster = Cluster::builder().setting("wal_level", "logical").start();
     let mut client = cluster.connect();
-    let sql = "CREATE SEQUENCE s;
-        CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5))";
-    run(&mut client, sql);
+    run(&mut client, "CREATE SEQUENCE s; CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5))");
     run(&mut client, "SELECT pg_create_logical_replication_slot('slot', 'test_decoding')");
 
     let ids = insert_in_every_way(&mut client);
 
-    let changes = "SELECT data FROM pg_logical_slot_get_changes('slot', NULL, NULL) \
-                   WHERE data LIKE 'table public.posts: INSERT: %'";
+    let changes = "SELECT data FROM pg_logical_slot_get_changes('slot', NULL, NULL) WHERE data LIKE 'table public.posts: INSERT: %'";
     let decoded: Vec<String> = client.query(changes, &[]).unwrap().iter().map(|row| row.get(0)).collect();
     let expected: Vec<String> = ids.iter().map(|id| format!("table public.posts: INSERT: id[bigint]:{id}")).collect();
     assert_eq!(decoded, expected);

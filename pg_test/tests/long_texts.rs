@@ -1,12 +1,10 @@
 //! Texts that an error cannot repeat as they are: beyond ASCII, and very long.
 
-use pg_snowflake_harness::SUPERUSER;
-use pg_snowflake_harness::ask::{Refusal, assert_refused, refused, server};
+use pg_snowflake_harness::prelude::*;
 
 #[test]
 fn a_text_beyond_ascii_is_refused_in_every_encoding() {
-    let (cluster, mut client) = server();
-    client.batch_execute("CREATE DATABASE latin TEMPLATE template0 ENCODING LATIN1").unwrap();
+    let (cluster, mut client) = server_with("CREATE DATABASE latin TEMPLATE template0 ENCODING LATIN1");
     let mut latin = cluster.connect_to(SUPERUSER, "latin");
     latin.batch_execute("CREATE EXTENSION pg_snowflake").unwrap();
     for client in [&mut client, &mut latin] {
@@ -14,7 +12,7 @@ fn a_text_beyond_ascii_is_refused_in_every_encoding() {
             ("SELECT snowflake_from_base32(chr(233) || '000000000000')", "22P02", "invalid base32 ID"),
             ("SELECT chr(233)::snowflake_layout", "22P02", "unrecognized layout"),
         ] {
-            assert_refused(client, sql, Refusal { sqlstate, message, hint: "" });
+            assert_refused(client, sql, refusal(sqlstate, message));
         }
         for text in [
             "snowflake_from_base32(repeat('é', 100000))",
@@ -41,7 +39,6 @@ fn a_text_as_long_as_sql_can_make_is_refused_and_the_server_survives() {
         (format!("snowflake_from_base32({text})"), "22P02", "invalid base32 ID"),
         (format!("{text}::snowflake_layout"), "22P02", "is too long"),
     ] {
-        let refusal = Refusal { sqlstate, message, hint: "" };
-        assert_refused(&mut client, &format!("SELECT {call} FROM {from}"), refusal);
+        assert_refused(&mut client, &format!("SELECT {call} FROM {from}"), refusal(sqlstate, message));
     }
 }

@@ -1,8 +1,7 @@
 //! Conditions on IDs in queries on other servers.
 
-use pg_snowflake_harness::ask::{printed, run, server};
 use pg_snowflake_harness::installation::has_contrib;
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 #[test]
 fn conditions_are_evaluated_by_the_foreign_server() {
@@ -25,9 +24,8 @@ fn conditions_are_evaluated_by_the_foreign_server() {
         cluster.dir().display()
     );
     run(&mut client, &sql);
-    let shard = "snowflake_shard_id(id, 'js53') = 5";
     let cases = [
-        ("there", shard, "WHERE ((public.snowflake_shard_id(id, "),
+        ("there", "snowflake_shard_id(id, 'js53') = 5", "WHERE ((public.snowflake_shard_id(id, "),
         ("there", "snowflake_created_at(id, 'js53') < '2024-01-05'", "WHERE ((public.snowflake_created_at(id, "),
         ("there", "snowflake_to_uuid(id, 'js53') > '018d0000-0000-7000-8000-000000000000'", "snowflake_to_uuid(id, "),
         // Folded to a range here.

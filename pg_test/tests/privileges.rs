@@ -1,9 +1,6 @@
 //! Taking IDs from a sequence requires the same privilege as `nextval()`, and a user's table is read with its owner's.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, run};
-use pg_snowflake_harness::sequence::{counter_in_an_hour, take};
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, top};
+use pg_snowflake_harness::prelude::*;
 use std::process::Command;
 use std::thread::spawn;
 
@@ -38,22 +35,14 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
     locker.batch_execute("SELECT pg_advisory_lock(7)").unwrap();
     let insert = "INSERT INTO t SELECT 1, pg_advisory_lock(7)::text || snowflake_nextval('other', 5)";
     let interrupted = spawn(move || {
-        let canceled = Refusal { sqlstate: "57014", message: "", hint: "" };
-        assert_refused(&mut writer, insert, canceled);
+        assert_refused(&mut writer, insert, refusal("57014", ""));
         writer
     });
     wait_for(&mut locker, &waits_for("advisory"), "the writer has opened the table");
 
     owner.batch_execute("REVOKE ALL ON SEQUENCE s FROM writer").unwrap();
     // More messages than the server keeps for a session: 4,096.
-    let sql = "DO $$ BEGIN
-            FOR turn IN 1..1000 LOOP
-                CREATE TEMP TABLE x (a int, b text);
-                DROP TABLE x;
-                COMMIT;
-            END LOOP;
-        END $$";
-    run(&mut owner, sql);
+    run(&mut owner, "DO $$ BEGIN FOR turn IN 1..1000 LOOP CREATE TEMP TABLE x (a int, b text); DROP TABLE x; COMMIT; END LOOP; END $$");
     // To rebuild the open table, the writer reads this catalog.
     locker.batch_execute("BEGIN; LOCK TABLE pg_attribute IN ACCESS EXCLUSIVE MODE; SELECT pg_advisory_unlock(7)").unwrap();
     wait_for(&mut locker, &waits_for("relation"), "the writer resets its caches");

@@ -1,5 +1,4 @@
-//! PostgreSQL's own tests of `nextval()`, restated, and other tests that are best written as scripts of one or two
-//! sessions.
+//! PostgreSQL's own tests of `nextval()`, restated, and other tests that are best written as scripts of one or two sessions.
 
 use pg_snowflake_harness::clock::server_at_noon;
 use pg_snowflake_harness::regress::{self, ISOLATION, REGRESS};

@@ -89,6 +89,5 @@ fn of_row(line: &str) -> Option<Runbook<'_>> {
 
 /// The headings of the messages with a runbook, and the SQLSTATE of each.
 fn messages() -> BTreeMap<String, &'static str> {
-    let with_runbook = TABLES.into_iter().flatten().filter(|message| message.has_runbook);
-    with_runbook.map(|message| (message.heading(), message.sqlstate)).collect()
+    TABLES.into_iter().flatten().filter(|message| message.has_runbook).map(|message| (message.heading(), message.sqlstate)).collect()
 }

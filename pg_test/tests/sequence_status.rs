@@ -1,10 +1,10 @@
 //! What `snowflake_sequence_status` shows beside other sessions and on a standby.
 
-use pg_snowflake_harness::ask::{database, database_with_sequence, printed, run, server};
+use pg_snowflake_harness::prelude::*;
 
 #[test]
 fn a_session_that_holds_the_sequence_is_not_waited_for() {
-    let (database, mut client) = database_with_sequence();
+    let (database, mut client) = database_with("CREATE SEQUENCE s");
     client.batch_execute("BEGIN; SELECT snowflake_nextval('s', 5)").unwrap();
     let mut other = database.connect();
     other.batch_execute("SET lock_timeout = '2s'; SELECT snowflake_sequence_status('s')").unwrap();
@@ -12,9 +12,8 @@ fn a_session_that_holds_the_sequence_is_not_waited_for() {
 
 #[test]
 fn a_standby_answers_without_the_state_of_an_unlogged_sequence() {
-    let (primary, mut client) = server();
     let sql = "CREATE SEQUENCE s; CREATE UNLOGGED SEQUENCE u; SELECT snowflake_nextval('s', 5), snowflake_nextval('u', 5)";
-    run(&mut client, sql);
+    let (primary, _) = server_with(sql);
     let standby = primary.standby();
     let mut reader = standby.connect();
     let known = |name: &str| {
@@ -29,8 +28,7 @@ fn a_standby_answers_without_the_state_of_an_unlogged_sequence() {
 
 #[test]
 fn the_state_of_another_sessions_temporary_sequence_is_not_shown() {
-    let (database, mut client) = database();
-    client.batch_execute("CREATE TEMPORARY SEQUENCE t; SELECT snowflake_nextval('t', 5)").unwrap();
+    let (database, mut client) = database_with("CREATE TEMPORARY SEQUENCE t; SELECT snowflake_nextval('t', 5)");
     let oid = printed(&mut client, "SELECT 't'::regclass::oid");
     let known = format!("SELECT last_id_at IS NOT NULL, ids_left IS NOT NULL, cache FROM snowflake_sequence_status({oid}::oid)");
     assert_eq!(printed(&mut client, &known), "t|t|1");

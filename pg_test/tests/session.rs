@@ -1,11 +1,7 @@
 //! What a session keeps of the sequences that it has used, when it opens them again, and when it reads the clock.
 
-use pg_snowflake_harness::ask::{database_with_sequence, printed, run, server, server_with_sequence};
-use pg_snowflake_harness::id::{is_increasing, split};
-use pg_snowflake_harness::process::{backend_pid, private_memory_kb};
-use pg_snowflake_harness::sequence::{counter_in_an_hour, take, take_one};
-use pg_snowflake_harness::wait::while_it_waits;
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
+use pg_snowflake_harness::process::private_memory_kb;
 
 const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
@@ -27,8 +23,7 @@ const CHURN: &str = "CREATE TABLE kept (seq regclass, id bigint);
 
 #[test]
 fn dropped_sequences_take_no_memory_and_the_others_stay() {
-    let (_cluster, mut client) = server();
-    run(&mut client, CHURN);
+    let (_cluster, mut client) = server_with(CHURN);
     let pid = backend_pid(&mut client);
     run(&mut client, "CALL churn(1, 1100)");
     let before = private_memory_kb(pid);
@@ -63,14 +58,11 @@ fn the_memory_of_many_sequences_is_returned_once_they_are_dropped() {
 
 #[test]
 fn changes_of_other_relations_do_not_make_a_session_open_the_sequence_again() {
-    let (cluster, mut client) = server_with_sequence();
+    let (cluster, mut client) = server_with("CREATE SEQUENCE s");
     let mut other = cluster.connect();
     let before = openings(&mut client);
     for round in 0..100 {
-        let sql = format!(
-            "CREATE TEMP TABLE t{round} (id int PRIMARY KEY);
-             CREATE SEQUENCE s{round}; ALTER SEQUENCE s{round} CACHE 5"
-        );
+        let sql = format!("CREATE TEMP TABLE t{round} (id int PRIMARY KEY); CREATE SEQUENCE s{round}; ALTER SEQUENCE s{round} CACHE 5");
         run(&mut other, &sql);
         client.batch_execute("SELECT snowflake_nextval('s', 5)").unwrap();
     }
@@ -82,14 +74,13 @@ fn changes_of_other_relations_do_not_make_a_session_open_the_sequence_again() {
 /// How often sessions have opened the sequence and then accessed its page, which the server counts.
 fn openings(client: &mut Client) -> i64 {
     client.batch_execute("SELECT pg_stat_force_next_flush()").unwrap();
-    let accesses = "SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'";
-    client.query_one(accesses, &[]).unwrap().get(0)
+    client.query_one("SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'", &[]).unwrap().get(0)
 }
 
 /// Else its ID could repeat one that the holder of the lock took meanwhile.
 #[test]
 fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
-    let (database, mut holder) = database_with_sequence();
+    let (database, mut holder) = database_with("CREATE SEQUENCE s");
     take_one(&mut holder, TAKE);
     holder.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
     let [mut restarting, mut taking] = [database.connect(), database.connect()];
@@ -108,7 +99,7 @@ fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
 /// As `setval()` of a person, and replication of sequences, do it. An hour ahead, the clock hides no repetition.
 #[test]
 fn a_sequence_that_is_set_back_goes_on_above_the_ids_of_every_session() {
-    let (cluster, mut client) = server_with_sequence();
+    let (cluster, mut client) = server_with("CREATE SEQUENCE s");
     run(&mut client, "CREATE SEQUENCE cached CACHE 64; CREATE UNLOGGED SEQUENCE unlogged; SET pg_snowflake.max_lead = '2h'");
     let calls = ["snowflake_nextval('S', 5)", "snowflake_nextvals('S', 9, 5)", "snowflake_nextval_homed('S', 5, 8, 1)"];
     for (sequence, call) in ["s", "cached"].into_iter().flat_map(|sequence| calls.map(|call| (sequence, call.replace('S', sequence)))) {

@@ -1,26 +1,21 @@
 //! Misspelt settings that are stored.
 
-use pg_snowflake_harness::ask::{Refusal, assert_refused, plan, printed, run, server};
-use pg_snowflake_harness::sequence::take_one;
-use pg_snowflake_harness::{Cluster, Database, SUPERUSER, Shutdown};
+use pg_snowflake_harness::prelude::*;
 
 /// What a session without the preloaded library raises while a misspelt setting has a value.
 fn unrecognized(hint: &str) -> Refusal<'_> {
-    let message = "unrecognized configuration parameter \"pg_snowflake.owned_shard\"";
-    Refusal { sqlstate: "42704", message, hint }
+    Refusal { sqlstate: "42704", message: "unrecognized configuration parameter \"pg_snowflake.owned_shard\"", hint }
 }
 
 #[test]
 fn a_session_in_which_a_misspelt_setting_has_a_value_generates_no_ids() {
-    let (cluster, mut client) = server();
-    run(&mut client, "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer");
+    let (cluster, _) = server_with("CREATE SEQUENCE s; CREATE ROLE writer LOGIN; GRANT USAGE ON SEQUENCE s TO writer");
     for whose in ["DATABASE postgres", "ROLE ALL", "ROLE writer", "ROLE writer IN DATABASE postgres"] {
         // Each command in a session that has not loaded the library.
         cluster.psql(SUPERUSER, &format!("ALTER {whose} SET pg_snowflake.Owned_shard = '7'"));
         let mut client = cluster.connect_to("writer", SUPERUSER);
         for sql in ["SELECT snowflake_nextval('s', 5)", "SELECT snowflake_decode(5)"] {
-            let nearest = "Perhaps you meant the parameter \"pg_snowflake.owned_shards\".";
-            assert_refused(&mut client, sql, unrecognized(nearest));
+            assert_refused(&mut client, sql, unrecognized("Perhaps you meant the parameter \"pg_snowflake.owned_shards\"."));
         }
         // The value that the session began with.
         run(&mut client, "RESET pg_snowflake.owned_shard");
@@ -36,11 +31,10 @@ fn a_session_in_which_a_misspelt_setting_has_a_value_generates_no_ids() {
 /// The library of the leader has been loaded, and a parallel plan fails otherwise until the session ends.
 #[test]
 fn a_misspelt_setting_of_the_database_does_not_end_the_parallel_plans_of_earlier_sessions() {
-    let (cluster, mut client) = server();
     let sql = "CREATE TABLE big AS SELECT id::bigint FROM generate_series(1, 5000) AS ids (id); ANALYZE;
         SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
         SET parallel_leader_participation = off; SELECT snowflake_created_at(0)";
-    run(&mut client, sql);
+    let (cluster, mut client) = server_with(sql);
     cluster.psql(SUPERUSER, "ALTER DATABASE postgres SET pg_snowflake.owned_shard = '7'");
     let scan = "SELECT count(snowflake_created_at(id)) FROM big";
     assert!(plan(&mut client, scan).contains("Workers Planned"));
@@ -55,10 +49,8 @@ fn a_misspelt_setting_with_session_preload_libraries_refuses_the_connection() {
     let error = error.as_db_error().expect("an error of the server");
     assert_eq!(error.code().code(), "42704", "{error:?}");
 
-    let without = "-c session_preload_libraries=";
-    let mut client = database.connect_with_options(SUPERUSER, without).unwrap();
-    let reset = format!("ALTER DATABASE {} RESET pg_snowflake.owned_shard", database.name());
-    run(&mut client, &reset);
+    let mut client = database.connect_with_options(SUPERUSER, "-c session_preload_libraries=").unwrap();
+    run(&mut client, &format!("ALTER DATABASE {} RESET pg_snowflake.owned_shard", database.name()));
     database.connect_with_options(SUPERUSER, "").unwrap();
 }
 
@@ -66,8 +58,7 @@ fn a_misspelt_setting_with_session_preload_libraries_refuses_the_connection() {
 #[test]
 fn a_misspelt_setting_cannot_be_stored_while_the_library_is_preloaded() {
     let mut cluster = Cluster::new();
-    let settings = "ALTER DATABASE postgres SET pg_snowflake.owned_shard = '7';
-        ALTER SYSTEM SET shared_preload_libraries = 'pg_snowflake'";
+    let settings = "ALTER DATABASE postgres SET pg_snowflake.owned_shard = '7'; ALTER SYSTEM SET shared_preload_libraries = 'pg_snowflake'";
     cluster.psql(SUPERUSER, settings);
     cluster.restart(Shutdown::Fast);
     let mut client = cluster.connect();
@@ -75,9 +66,7 @@ fn a_misspelt_setting_cannot_be_stored_while_the_library_is_preloaded() {
     assert!(cluster.log().contains(&format!("WARNING:  {invalid}")), "{}", cluster.log());
 
     for whose in ["DATABASE postgres", "ROLE ALL"] {
-        let refusal = Refusal { sqlstate: "42602", message: invalid, hint: "" };
-        let set = format!("ALTER {whose} SET pg_snowflake.owned_shard = '7'");
-        assert_refused(&mut client, &set, refusal);
+        assert_refused(&mut client, &format!("ALTER {whose} SET pg_snowflake.owned_shard = '7'"), refusal("42602", invalid));
     }
     run(&mut client, "ALTER DATABASE postgres RESET pg_snowflake.owned_shard");
     let stored = "SELECT count(*) FROM pg_db_role_setting, unnest(setconfig) AS s WHERE s LIKE 'pg\\_snowflake.%'";

@@ -83,8 +83,7 @@ impl Machine {
     }
 
     fn installed(&self) -> String {
-        let asked = fs::read_to_string(self.path("asked")).unwrap_or_default();
-        asked.lines().filter(|line| line.contains(" install ")).collect()
+        fs::read_to_string(self.path("asked")).unwrap_or_default().lines().filter(|line| line.contains(" install ")).collect()
     }
 }
 

@@ -1,17 +1,14 @@
 //! What a sequence writes to the WAL.
 
-use pg_snowflake_harness::ask::server_with_sequence;
-use pg_snowflake_harness::id::{SEQS, counter};
-use pg_snowflake_harness::sequence::{self, Ahead, insert_lsn, sequence_records_since};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
+use pg_snowflake_harness::sequence::{self};
 
-/// How many counters a record covers: 100 ms of the layout's full rate, which is why a busy sequence writes about ten per
-/// second.
+/// How many counters a record covers: 100 ms of the layout's full rate, which is why a busy sequence writes about ten per second.
 const COVERED: i64 = 100 * SEQS;
 
 #[test]
 fn a_busy_sequence_writes_a_record_for_each_100_ms_of_ids() {
-    let (cluster, mut client) = server_with_sequence();
+    let (cluster, mut client) = server_with("CREATE SEQUENCE s");
 
     let start = insert_lsn(&mut client);
     let mut counters = Vec::new();
@@ -47,6 +44,5 @@ fn ids_within_100_ms_of_a_logged_one_write_nothing() {
 }
 
 fn take(client: &mut Client, count: i32) {
-    let query = format!("SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, {count})");
-    client.batch_execute(&query).unwrap();
+    client.batch_execute(&format!("SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, {count})")).unwrap();
 }

@@ -2,11 +2,9 @@
 
 use crate::declarations::rust_files;
 use object::{Object, ObjectSymbol};
-use pg_snowflake_harness::ask::{database, run};
 use pg_snowflake_harness::installation::pg_config;
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_harness::release::{self, EXTENSIONS, SNOWFLAKE};
-use pg_snowflake_harness::top;
-use postgres::Client;
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -81,8 +79,7 @@ fn the_install_script_is_the_files_of_sql_in_the_order_of_the_library() {
     for line in library.lines().filter(|line| line.starts_with("extension_sql_file!")) {
         let name = line.split('"').nth(3).unwrap_or_else(|| panic!("{line}: more than one line"));
         let file = format!("{name}.sql");
-        let expected = format!("extension_sql_file!(\"../sql/{file}\", name = \"{name}\"{requires});");
-        assert_eq!(line, expected);
+        assert_eq!(line, format!("extension_sql_file!(\"../sql/{file}\", name = \"{name}\"{requires});"));
         requires = format!(", requires = [\"{name}\"]");
         files.push(file);
     }
@@ -104,8 +101,7 @@ fn the_install_script_is_the_files_of_sql_in_the_order_of_the_library() {
 
 #[test]
 fn psql_refuses_to_run_an_install_script() {
-    let (database, mut client) = database();
-    run(&mut client, "DROP EXTENSION pg_snowflake");
+    let (database, mut client) = database_with("DROP EXTENSION pg_snowflake");
     for extension in EXTENSIONS {
         let script = release::extensions().join(extension.install_script(&release::head()));
         let printed = database.psql(&read(&script));
