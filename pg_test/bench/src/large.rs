@@ -49,8 +49,7 @@ pub fn large(run: &mut Run) {
     let transactions = (run.scaled(ROWS) / ROWS_OF_AN_INSERT / i64::from(CLIENTS)).max(1) as u32;
     let rows = (f64::from(transactions * CLIENTS)) * ROWS_OF_AN_INSERT as f64;
     let fill = |contender: &Contender| {
-        let source = format!("generate_series(1, {ROWS_OF_AN_INSERT})");
-        let insert = contender.insert(&source, ROWS_OF_AN_INSERT);
+        let insert = contender.insert(&format!("generate_series(1, {ROWS_OF_AN_INSERT})"), ROWS_OF_AN_INSERT);
         tps(&server, contender.name, CLIENTS, transactions, &insert)
     };
     // Not recorded: it creates the WAL files, which the others reuse.
@@ -85,8 +84,7 @@ fn counted(server: &Cluster, client: &mut Client) -> [f64; 3] {
     // A session reports what it has counted before it leaves pg_stat_activity.
     wait_for(
         client,
-        "SELECT count(*) = 1 FROM pg_stat_activity
-         WHERE datname = current_database() AND backend_type = 'client backend'",
+        "SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'",
         "pgbench's sessions are gone",
     );
     execute(client, "SELECT pg_stat_force_next_flush()");

@@ -88,8 +88,7 @@ pub fn reading(run: &mut Run) {
     for (name, _, condition, index) in SPANS {
         let at = |row| format!("(timestamptz '{START}' + interval '{} ms')", row / ROWS_PER_MS);
         let condition = condition.replace("{since}", &at(rows / 2)).replace("{until}", &at(rows / 2 + rows / SPAN_PART));
-        let query = format!("SELECT count(body) FROM posts WHERE {condition}");
-        readers.push(Reader::new(&server, name, query, "span_rows_per_s", 0, index));
+        readers.push(Reader::new(&server, name, format!("SELECT count(body) FROM posts WHERE {condition}"), "span_rows_per_s", 0, index));
     }
     // The first run is not recorded: it fills the caches.
     for reader in &mut readers {
@@ -139,8 +138,7 @@ impl Reader {
             ),
         );
         let plan = client.query(&format!("EXPLAIN {query}"), &[]).expect("it can be planned");
-        let has_part = plan.iter().any(|line| line.get::<_, &str>(0).contains(part));
-        assert!(has_part, "{query}: no {part}: {plan:?}");
+        assert!(plan.iter().any(|line| line.get::<_, &str>(0).contains(part)), "{query}: no {part}: {plan:?}");
         Reader { name, query, measure, client }
     }
 

@@ -30,8 +30,7 @@ fn the_bench_measures_what_has_a_limit_or_stands_in_the_summary() {
     // The tables of the run itself leave open what was not measured.
     assert_eq!(said.split("\n### ").nth(1), tables.split("\n### ").nth(1), "{tables}");
     let (summary, limits) = tables.split_once("\n### Limits\n").unwrap();
-    // A load of 100 IDs, for one, is of several numbers of clients.
-    // The table has those that are not met.
+    // A load of 100 IDs, for one, is of several numbers of clients. The table has those that are not met.
     let (_, all) = limits.split_once(" of the ").unwrap();
     assert!(all.split_once(" limits were met").unwrap().0.parse::<usize>().unwrap() > 60, "{limits}");
     for row in limits.lines().filter(|row| row.contains(" **not measured** ")) {

@@ -11,8 +11,7 @@ const CLIENTS: usize = 64;
 /// How many IDs a round takes.
 const IDS_PER_ROUND: u64 = 1_000_000;
 
-/// 64 clients take IDs from sequences with CACHE 1 and CACHE 64, one by one, in batches and with plain
-/// `nextval`.
+/// 64 clients take IDs from sequences with CACHE 1 and CACHE 64, one by one, in batches and with plain `nextval`.
 pub fn many(episode: &mut Episode) -> Tally {
     // Twice as many as there are clients, since those of the last round may still be disconnecting.
     let cluster = Cluster::builder().setting("max_connections", "200").start();

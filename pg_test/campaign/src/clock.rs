@@ -5,8 +5,7 @@ use crate::journal::{Journal, Sequence};
 use crate::ledger::{Ledger, Promise};
 use crate::load::{self, Lead, Role, is_too_far_ahead, prepare};
 use crate::tally::Tally;
-use pg_snowflake_harness::Cluster;
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// A day in seconds: the longest clock step.
 pub const DAY: f64 = 86_400.0;
@@ -59,7 +58,7 @@ struct Probe {
 
 impl Probe {
     fn new(cluster: &Cluster) -> Self {
-        Probe { client: cluster.connect(), journal: Journal::new(-1) }
+        Probe { client: cluster.connect(), journal: Journal { worker: -1, ..Journal::default() } }
     }
 
     fn take(&mut self) {

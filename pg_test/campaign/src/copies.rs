@@ -3,14 +3,12 @@
 use crate::episode::{self, Episode};
 use crate::load::{self, CREW, permit};
 use crate::tally::Tally;
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, installation};
-use postgres::Client;
+use pg_snowflake_harness::installation;
+use pg_snowflake_harness::prelude::*;
 
 const RESTORE_POINT: &str = "here";
 
-/// Takes a base backup and names a restore point, both under load; the server is lost and restored to the
-/// point.
+/// Takes a base backup and names a restore point, both under load; the server is lost and restored to the point.
 pub fn point_in_time(episode: &mut Episode) -> Tally {
     let archive = "mkdir -p ../archive && cp %p ../archive/%f";
     let builder = || Cluster::builder().setting("archive_mode", "on").setting("archive_command", archive);
@@ -18,7 +16,8 @@ pub fn point_in_time(episode: &mut Episode) -> Tally {
         let load = load::start(&server, &mut episode.rng, 0, &CREW);
         let mut copy = server.base_backup();
         episode.sleep_ms(20..200);
-        let segment = name_restore_point(&mut server.connect());
+        let name = format!("SELECT pg_walfile_name(pg_create_restore_point('{RESTORE_POINT}'))");
+        let segment = printed(&mut server.connect(), &name);
         episode.sleep_ms(20..200);
         let mut journals = load.stop();
         wait_until_archived(&mut server.connect(), &segment);
@@ -29,15 +28,9 @@ pub fn point_in_time(episode: &mut Episode) -> Tally {
     })
 }
 
-fn name_restore_point(client: &mut Client) -> String {
-    let query = "SELECT pg_walfile_name(pg_create_restore_point($1))";
-    client.query_one(query, &[&RESTORE_POINT]).expect("a superuser").get(0)
-}
-
 fn wait_until_archived(client: &mut Client, segment: &str) {
     client.execute("SELECT pg_switch_wal()", &[]).expect("a superuser");
-    let is_archived = format!("SELECT last_archived_wal >= '{segment}' FROM pg_stat_archiver");
-    wait_for(client, &is_archived, &format!("{segment} is archived"));
+    wait_for(client, &format!("SELECT last_archived_wal >= '{segment}' FROM pg_stat_archiver"), &format!("{segment} is archived"));
 }
 
 /// Dumps a database under load and restores it on another server, which continues in its place.

@@ -5,9 +5,7 @@ use crate::episode::{Episode, close_era};
 use crate::ledger::{Ledger, Promise};
 use crate::load::{self, CREW, Lead, Load, WORKER, prepare};
 use crate::tally::Tally;
-use pg_snowflake_harness::wait::comes_true;
-use pg_snowflake_harness::{Cluster, Shutdown};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::thread::spawn;
 
 /// Kills the whole server, its postmaster alone, or one backend, under load; it restarts at once.

@@ -5,9 +5,7 @@ use crate::ledger::{Ledger, Promise};
 use crate::load::{self, CREW, Lead, prepare};
 use crate::tally::Tally;
 use fastrand::Rng;
-use pg_snowflake_harness::id::first_counter_at;
-use pg_snowflake_harness::{Builder, Cluster};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::ops::Range;
 use std::thread::sleep;
 use std::time::Duration;
@@ -132,18 +130,16 @@ fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) -> Journal {
     while first_counter_at(clock_of(&mut client)) <= highest {
         sleep(Duration::from_millis(5));
     }
-    let mut journal = Journal::new(-1);
+    let mut journal = Journal { worker: -1, ..Journal::default() };
     for sequence in Sequence::ALL {
-        let query = "SELECT snowflake_nextval($1::text::regclass, 5)";
-        let row = client.query_one(query, &[&sequence.name()]).expect("it is not ahead");
+        let row = client.query_one("SELECT snowflake_nextval($1::text::regclass, 5)", &[&sequence.name()]).expect("it is not ahead");
         journal.enter_id(sequence, row.get(0));
     }
     journal
 }
 
 fn clock_of(client: &mut Client) -> i64 {
-    let query = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-    client.query_one(query, &[]).expect("a server has a clock").get(0)
+    client.query_one("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[]).expect("a server has a clock").get(0)
 }
 
 /// Limits the journals to what is committed according to the marks of a server that lost part of its history.

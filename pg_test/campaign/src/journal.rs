@@ -1,7 +1,6 @@
 //! The IDs that each client got.
 
-use pg_snowflake_harness::id::{counter, split};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::collections::HashMap;
 
 /// The shard of the campaign's IDs.
@@ -51,19 +50,16 @@ pub enum Source {
 /// A counter that reached a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The sequence that it came from.
     pub sequence: Sequence,
-    /// The counter.
     pub counter: i64,
-    /// Whose function returned it.
     pub source: Source,
 }
 
 /// The IDs that one worker got between two faults, in order.
+#[derive(Default)]
 pub struct Journal {
     /// The number of the worker, unique among the journals of a server.
     pub worker: i32,
-    /// What it got.
     pub returned: Vec<Entry>,
     /// How many entries of `returned`, from the first, are committed in the sense of docs/proof.md.
     pub committed: usize,
@@ -80,18 +76,11 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty journal.
-    pub fn new(worker: i32) -> Self {
-        Journal { worker, returned: Vec::new(), committed: 0, marked: 0, refused: 0, overtaken: 0, copied: Vec::new(), idle: None }
-    }
-
-    /// Enters an ID.
     pub fn enter_id(&mut self, sequence: Sequence, id: i64) {
         assert_eq!(split(id).shard, SHARD, "{id}");
         self.enter(sequence, id);
     }
 
-    /// Enters a homed ID.
     pub fn enter_homed_id(&mut self, sequence: Sequence, id: i64) {
         assert_eq!(split(id).shard % MODULUS, SHARD, "{id}");
         self.enter(sequence, id);

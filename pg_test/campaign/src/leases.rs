@@ -12,12 +12,10 @@ use crate::journal::SHARD;
 use crate::tally::Tally;
 use clients::Taken;
 use ledger::Ledger;
-use pg_snowflake_harness::ask::printed;
 use pg_snowflake_harness::crew::Crew;
 use pg_snowflake_harness::leases::{Registry, change_by_hand, restart_worker};
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_harness::process::Frozen;
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Builder, Cluster, Shutdown};
 use std::convert::identity;
 use std::ops::Range;
 
@@ -260,8 +258,7 @@ fn lose_registry(rivalry: &mut Rivalry, holder: &mut Rival, other: &Rival, for_m
     rivalry.hand_over(holder, other);
 }
 
-/// The sessions of the registry pause, so that servers give up requests that are executed later. The holder may stop
-/// meanwhile.
+/// The sessions of the registry pause, so that servers give up requests that are executed later. The holder may stop meanwhile.
 pub fn late_requests(episode: &mut Episode) -> Tally {
     alternate(episode, identity, |rivalry, holder, other| {
         let sessions = |registry: &Registry| registry.cluster.processes("node postgres");
@@ -318,11 +315,9 @@ pub fn registry_rolled_back(episode: &mut Episode) -> Tally {
         rivalry.episode.sleep_ms(LEASE_MS / 2..LEASE_MS * 4);
         let paused = Frozen::of(other.cluster.processes("lease worker"));
         if let Some(superuser) = &mut superuser {
-            let lost = "SELECT max(lost_serial) FROM snowflake_registry.nodes";
-            let before = printed(superuser, lost);
+            let before = printed(superuser, "SELECT max(lost_serial) FROM snowflake_registry.nodes");
             change_by_hand(superuser, "DELETE FROM snowflake_registry.shards; INSERT INTO snowflake_registry.shards TABLE backup");
-            let is_noticed = format!("SELECT max(lost_serial) > {before} FROM snowflake_registry.nodes");
-            wait_for(superuser, &is_noticed, "the rollback is noticed");
+            wait_for(superuser, &format!("SELECT max(lost_serial) > {before} FROM snowflake_registry.nodes"), "the rollback is noticed");
         }
         drop(paused);
         rivalry.episode.sleep_ms(SIDE_BY_SIDE_MS);

@@ -2,15 +2,12 @@
 
 use crate::journal::{Journal, MODULUS, SHARD, Sequence};
 use fastrand::Rng;
-use pg_snowflake_harness::ask::run;
 use pg_snowflake_harness::crew::{Crew, Place};
-use pg_snowflake_harness::sequence::counter_in_an_hour;
-use pg_snowflake_harness::wait::PATIENCE;
-use pg_snowflake_harness::{Cluster, SUPERUSER};
+use pg_snowflake_harness::prelude::*;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
-use postgres::{Client, Config, Error, NoTls, Statement};
+use postgres::{Config, Error, NoTls, Statement};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::thread::sleep;
@@ -87,7 +84,7 @@ pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role])
         let config = cluster.config(SUPERUSER, SUPERUSER);
         let session = Session::new(&config, role).expect("the server is up");
         let (rng, highest) = (rng.fork(), Arc::clone(&highest));
-        let worker = Worker { session, config, rng, role, highest, journal: Journal::new(number) };
+        let worker = Worker { session, config, rng, role, highest, journal: Journal { worker: number, ..Journal::default() } };
         |place: &Place| worker.work(place)
     };
     Crew::start((first_worker..).zip(crew).map(worker).collect())
@@ -96,7 +93,7 @@ pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role])
 /// A session that has just got its first ID, and takes no more.
 pub fn start_with_one_id(cluster: &Cluster, worker: i32) -> Load {
     let mut session = Session::new(&cluster.config(SUPERUSER, SUPERUSER), Role::Lone).expect("the server is up");
-    let mut journal = Journal::new(worker);
+    let mut journal = Journal { worker, ..Journal::default() };
     session.take(&mut journal, &Highest::default(), Sequence::Lone, Way::OneByOne, 1).expect("the sequence is not too far ahead");
     journal.committed = journal.returned.len();
     let worker = move |_: &Place| {

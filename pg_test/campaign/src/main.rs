@@ -20,8 +20,7 @@ struct Options {
     /// Only these faults, separated by commas; those of servers that want the same shard begin with lease.
     #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(FAULTS.iter().map(|fault| fault.name)))]
     fault: Vec<String>,
-    /// Only the faults of servers that want the same shard, without a registry: how many IDs leases keep from being
-    /// repeated.
+    /// Only the faults of servers that want the same shard, without a registry: how many IDs leases keep from being repeated.
     #[arg(long)]
     without_leases: bool,
     /// The number of the first episode, to repeat one that failed.

@@ -10,10 +10,7 @@ use crate::load::{self, Lead, Load, Role, prepare};
 use crate::tally::Tally;
 use fastrand::Rng;
 use pg_snowflake_harness::copied;
-use pg_snowflake_harness::id::count_repeats;
-use pg_snowflake_harness::wait::comes_true;
-use pg_snowflake_harness::{Cluster, Shutdown};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 
 /// The file that users run.
 pub const EDITION: &str = include_str!("../../../sql/managed/pg_snowflake_managed.sql");

@@ -235,8 +235,7 @@ impl Oracle {
 
     fn execute(&mut self, by: usize, sql: &str) -> Checked<Both> {
         let both = Both::new(self.core.execute(by, sql), self.ours.execute(by, sql))?;
-        let end = format!(" -- {} {:?} {:?}", both.sqlstate, both.core, both.ours);
-        self.history.last_mut().expect("the step").push_str(&end);
+        self.history.last_mut().expect("the step").push_str(&format!(" -- {} {:?} {:?}", both.sqlstate, both.core, both.ours));
         Ok(both)
     }
 
@@ -278,8 +277,7 @@ impl Oracle {
                 && !session.has_altered
                 && counter <= *last_value
             {
-                let text = format!("{counter} was cached before ALTER SEQUENCE");
-                return Err(Problem::Unlike(text));
+                return Err(Problem::Unlike(format!("{counter} was cached before ALTER SEQUENCE")));
             }
             session.cached = state.clone().map(|(version, _)| (seq, version));
             self.enter(by, seq, counter)?;
@@ -290,8 +288,7 @@ impl Oracle {
     /// The committed version of `c`, and the last value taken. `None` while a session has locked it.
     fn state_of_cached(&mut self) -> Option<(Version, i64)> {
         let outcome = self.ours.beside(
-            "SELECT q.xmin, s.last_value - (NOT s.is_called)::int FROM app.c AS s, pg_sequence AS q
-             WHERE q.seqrelid = 'app.c'::regclass",
+            "SELECT q.xmin, s.last_value - (NOT s.is_called)::int FROM app.c AS s, pg_sequence AS q WHERE q.seqrelid = 'app.c'::regclass",
         );
         let row = outcome.rows.first()?;
         Some((Version(row[0].clone()), number(&row[1])))
@@ -416,8 +413,7 @@ impl Oracle {
             if let Some(&guaranteed) = self.guaranteed.get(&seq)
                 && next <= guaranteed
             {
-                let text = format!("{next} after a crash, {guaranteed} is guaranteed");
-                return Err(Problem::Repeated(text));
+                return Err(Problem::Repeated(format!("{next} after a crash, {guaranteed} is guaranteed")));
             }
         }
         Ok(())

@@ -4,9 +4,7 @@ use crate::episode::{self, Episode};
 use crate::journal::Journal;
 use crate::load::{self, CREW};
 use crate::tally::Tally;
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::reload_with;
-use pg_snowflake_harness::wait::wait_for;
+use pg_snowflake_harness::prelude::*;
 
 /// A synchronous standby, whose clock differs from the primary's by up to 2 seconds.
 pub fn synchronous(episode: &mut Episode) -> Tally {
@@ -45,6 +43,5 @@ fn lose(episode: &mut Episode, mut primary: Cluster) -> Vec<Journal> {
 pub(super) fn wait_for_standby(primary: &Cluster) {
     let mut client = primary.connect();
     reload_with(&mut client, "ALTER SYSTEM SET synchronous_standby_names = '*'");
-    let is_synchronous = "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'";
-    wait_for(&mut client, is_synchronous, "a standby is synchronous");
+    wait_for(&mut client, "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'", "a standby is synchronous");
 }

@@ -66,8 +66,7 @@ fn put_a_copy_in_place(cluster: &Cluster, round: i32) {
     }
 }
 
-/// As for other faults, but without the values of plain `nextval`: until an ID of ours is logged, nothing covers what it
-/// takes from a copy.
+/// As for other faults, but without the values of plain `nextval`: until an ID of ours is logged, nothing covers what it takes from a copy.
 fn lead_and_promise(episode: &mut Episode) -> (Lead, Promise) {
     episode.alternate((Lead::AnHour, Promise::CommittedIds), (Lead::None, Promise::Returned))
 }

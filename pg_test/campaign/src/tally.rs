@@ -9,8 +9,7 @@ pub struct Tally {
     pub promised: u64,
     /// How often a promised one was returned again. Must be 0.
     pub repeats: u64,
-    /// IDs that are not above what was committed before the fault, or not above the session's last from the
-    /// same sequence. Must be 0.
+    /// IDs that are not above what was committed before the fault, or not above the session's last from the same sequence. Must be 0.
     pub out_of_order: u64,
     /// How often one that is not promised was returned again.
     pub repeats_unpromised: u64,
@@ -22,8 +21,7 @@ pub struct Tally {
     pub in_shared_ticks: u64,
     /// Advisory locks that idle sessions held after the SQL edition. Must be 0.
     pub locks_left: u64,
-    /// How often the function that the SQL edition replaces returned an ID again. The long form fails with 0, which would prove
-    /// nothing.
+    /// How often the function that the SQL edition replaces returned an ID again. The long form fails with 0, which would prove nothing.
     pub copied_repeats: u64,
     /// Steps beside core's functions.
     pub steps: u64,

@@ -1,5 +1,4 @@
-//! The campaign's short form: no ID is returned twice, whatever happens to the server. docs/proof.md states the guarantee
-//! for each fault.
+//! The campaign's short form: no ID is returned twice, whatever happens to the server. docs/proof.md states the guarantee for each fault.
 
 use pg_snowflake_campaign::{EDITION, Tally, round_with, short_form};
 use pg_snowflake_harness::top;

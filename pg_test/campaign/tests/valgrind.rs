@@ -1,11 +1,9 @@
 //! The extension uses no memory that is not allocated or was never written: checked by valgrind, in the SQL tests and under
 //! load. Only `./dev campaign valgrind` runs this, since a server under valgrind is about 30 times slower.
 
-use pg_snowflake_harness::ask::refused;
+use pg_snowflake_harness::prelude::*;
 use pg_snowflake_harness::regress::{ISOLATION, REGRESS};
 use pg_snowflake_harness::valgrind::{Findings, Tool};
-use pg_snowflake_harness::{Cluster, top};
-use postgres::Client;
 use std::path::PathBuf;
 
 #[test]
@@ -38,7 +36,6 @@ fn a_load_of_several_sessions_misuses_no_memory() {
 }
 
 const SESSIONS: usize = 4;
-
 const ROUNDS: usize = 25;
 
 const SCHEMA: &str = "

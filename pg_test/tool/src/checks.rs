@@ -217,8 +217,7 @@ fn clippy() -> Result {
     of_workspace(&["--all-targets"])?;
     // They are not targets of "all", since they run only on request.
     of_workspace(&["--test", "valgrind", "--test", "figures"])?;
-    // The targets too. Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is
-    // enough.
+    // The targets too. Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is enough.
     execute(
         cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets"])
             .args(REFUSE_WARNINGS)

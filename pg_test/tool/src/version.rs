@@ -196,8 +196,7 @@ mod tests {
         assert!(debian.lines().nth(4).is_some_and(|line| line.starts_with(" -- ") && line.contains(">  ")), "{debian}");
         for extension in EXTENSIONS {
             let begun = text(&extension.upgrade(first, "98.0.0-dev"));
-            let expected = format!("ALTER EXTENSION {} UPDATE TO '98.0.0-dev'", extension.name);
-            assert!(begun.contains(&expected), "{begun}");
+            assert!(begun.contains(&format!("ALTER EXTENSION {} UPDATE TO '98.0.0-dev'", extension.name)), "{begun}");
         }
 
         release(tree, "98.0.0");

@@ -2,14 +2,13 @@
 
 use crate::journal::SHARD;
 use fastrand::Rng;
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::run;
 use pg_snowflake_harness::crew::{Crew, Place};
 use pg_snowflake_harness::leases::is_refusal;
+use pg_snowflake_harness::prelude::*;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
-use postgres::{Client, Config, Error, NoTls};
+use postgres::{Config, Error, NoTls};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
@@ -23,15 +22,11 @@ const SHARED: [&str; 3] = ["shared", "cached", "unlogged"];
 
 /// Creates the shared sequences.
 pub fn prepare(cluster: &Cluster) {
-    let sql = "CREATE SEQUENCE shared;
-        CREATE SEQUENCE cached CACHE 64;
-        CREATE UNLOGGED SEQUENCE unlogged";
-    run(&mut cluster.connect(), sql);
+    run(&mut cluster.connect(), "CREATE SEQUENCE shared; CREATE SEQUENCE cached CACHE 64; CREATE UNLOGGED SEQUENCE unlogged");
 }
 
 /// An ID that reached a client.
 pub struct Returned {
-    /// The ID.
     pub id: i64,
     /// The number of its sequence, among the sequences of its server.
     pub sequence: u32,
@@ -117,14 +112,8 @@ impl Worker {
         let series = format!("FROM generate_series(1, {count})");
         let batch = format!("SELECT snowflake_nextvals('{name}', {SHARD}, {count})");
         match self.rng.u8(0..4) {
-            0 => {
-                let query = format!("SELECT snowflake_nextval('{name}', {SHARD}) {series}");
-                self.take(client, sequence, &query)
-            }
-            1 => {
-                let query = format!("SELECT snowflake_nextval('{name}') {series}");
-                self.take(client, sequence, &query)
-            }
+            0 => self.take(client, sequence, &format!("SELECT snowflake_nextval('{name}', {SHARD}) {series}")),
+            1 => self.take(client, sequence, &format!("SELECT snowflake_nextval('{name}') {series}")),
             2 => self.take(client, sequence, &batch),
             _ => {
                 client.batch_execute(&format!("BEGIN; DECLARE ids CURSOR FOR {batch}"))?;

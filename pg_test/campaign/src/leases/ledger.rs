@@ -52,8 +52,7 @@ impl Ledger {
     }
 }
 
-/// Whether the second of two neighbors repeats the first. Two sequences of one server count independently, so each may
-/// return the same ID.
+/// Whether the second of two neighbors repeats the first. Two sequences of one server count independently, so each may return the same ID.
 fn is_repeat(pair: &&[Entry]) -> bool {
     let [first, second] = pair else { unreachable!("a window of two") };
     first.id == second.id && (first.server != second.server || first == second)

@@ -2,10 +2,8 @@
 
 use super::steps::{Crash, OBJECTS, SESSIONS};
 use crate::standby::wait_for_standby;
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::wait::wait_for;
-use pg_snowflake_harness::{Cluster, Shutdown};
-use postgres::{Client, SimpleQueryMessage};
+use pg_snowflake_harness::prelude::*;
+use postgres::SimpleQueryMessage;
 
 /// A call in a step, core's functions for it, and ours.
 const CALLS: [(&str, &str, &str); 6] = [
@@ -107,8 +105,7 @@ impl Server {
     pub fn reconnect(&mut self, session: usize) {
         let new = self.session(session);
         let (_, pid) = std::mem::replace(&mut self.sessions[session], new);
-        let is_gone = format!("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})");
-        wait_for(&mut self.beside, &is_gone, "a session has ended");
+        wait_for(&mut self.beside, &format!("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})"), "a session has ended");
     }
 
     /// Prepares for what [`Server::crash`] will do.

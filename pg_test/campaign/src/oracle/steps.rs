@@ -7,8 +7,7 @@ use std::fmt::{self, Display, Formatter};
 /// The roles of the sessions. The first creates and alters, the others use.
 pub const SESSIONS: [&str; 4] = ["postgres", "taker", "taker", "friend"];
 
-/// How far the counters that two steps set are apart: more than a crash skips, which is 100 ms of counters, and more than a round
-/// takes.
+/// How far the counters that two steps set are apart: more than a crash skips, which is 100 ms of counters, and more than a round takes.
 pub const SPACING: i64 = 1 << 20;
 
 /// What both servers have before the first step, with the sequences at the counter `@`.
@@ -171,10 +170,7 @@ fn parallel(rng: &mut Rng) -> Vec<Step> {
     let by = rng.usize(0..SESSIONS.len());
     // Named force_parallel_mode before PostgreSQL 16.
     let force = |to| {
-        format!(
-            "SELECT set_config(name, '{to}', false) FROM pg_settings
-             WHERE name IN ('force_parallel_mode', 'debug_parallel_query')"
-        )
+        format!("SELECT set_config(name, '{to}', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')")
     };
     let settings = pick(rng, &["SET max_parallel_workers = 0", "SET parallel_leader_participation = off", "SELECT 1"]);
     let load = pick(
