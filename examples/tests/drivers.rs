@@ -1,5 +1,4 @@
-//! How widely used drivers handle an ID: each reads and writes a bigint column and a snowflake column, by the small
-//! programs in `drivers/`.
+//! How widely used drivers handle an ID: each reads and writes a bigint column and a snowflake column, by the small programs in `drivers/`.
 
 use pg_snowflake_examples::{client, command, python, run, tcp_client, with_jdbc, with_npm, with_pip};
 use pg_snowflake_harness::{Cluster, SUPERUSER};

@@ -4,8 +4,8 @@
 //! comments, and a row that has its ID. The programs check what they get, and the tests here what reached the server.
 
 use pg_snowflake_examples::{client, command, python, run, with_npm, with_pip};
-use pg_snowflake_harness::ask::{printed, run as run_sql};
-use pg_snowflake_harness::{Cluster, SUPERUSER};
+use pg_snowflake_harness::ask::run as run_sql;
+use pg_snowflake_harness::prelude::*;
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use std::path::Path;
@@ -18,17 +18,14 @@ fn sqlalchemy_gets_its_ids_from_the_insert() {
     let Some(dir) = with_pip("SQLAlchemy", "orms/sqlalchemy") else { return };
     let cluster = cluster_that_logs_statements();
     run(client(&mut python(&dir, "blog.py"), &cluster));
-    assert_rows_are_written(&cluster);
-    assert_eq!(
-        statements_with_ids(&cluster),
-        [
-            "insert into posts (body) values ($1::varchar) returning posts.id",
-            "insert into posts (body) select p0::varchar from (… returning posts.id, posts.id as id__1",
-            "insert into posts (body) values ($1::varchar) returning posts.id",
-            "insert into comments (post_id, body) select p0::bi… returning comments.id, comments.id as id__1",
-            "insert into posts (id, body) values ($1::bigint, $2::varchar)",
-        ]
-    );
+    let statements = [
+        "insert into posts (body) values ($1::varchar) returning posts.id",
+        "insert into posts (body) select p0::varchar from (… returning posts.id, posts.id as id__1",
+        "insert into posts (body) values ($1::varchar) returning posts.id",
+        "insert into comments (post_id, body) select p0::bi… returning comments.id, comments.id as id__1",
+        "insert into posts (id, body) values ($1::bigint, $2::varchar)",
+    ];
+    assert_written_by(&cluster, &statements);
 }
 
 #[test]
@@ -36,21 +33,18 @@ fn django_gets_its_ids_from_the_insert() {
     let Some(dir) = with_pip("Django", "orms/django") else { return };
     let cluster = cluster_that_logs_statements();
     run(client(&mut python(&dir, "main.py"), &cluster));
-    assert_rows_are_written(&cluster);
-    assert_eq!(
-        statements_with_ids(&cluster),
-        [
-            "insert into posts (id, body) values (default, 'first') returning posts.id",
-            "insert into posts (id, body) values (default, 'bul… returning posts.id",
-            "insert into posts (id, body) values (default, 'parent') returning posts.id",
-            "insert into comments (id, post_id, body) values (d… returning comments.id",
-            // The column that was an identity column. No sequence is passed to setval.
-            "insert into tags (body) values ('one') returning tags.id",
-            "insert into tags (body) select * from unnest(('{two,three}')::text[]) returning tags.id",
-            "insert into tags (body) values ('four') returning tags.id",
-            "insert into posts (id, body) values (1896919282483208199, 'imported') returning posts.id",
-        ]
-    );
+    let statements = [
+        "insert into posts (id, body) values (default, 'first') returning posts.id",
+        "insert into posts (id, body) values (default, 'bul… returning posts.id",
+        "insert into posts (id, body) values (default, 'parent') returning posts.id",
+        "insert into comments (id, post_id, body) values (d… returning comments.id",
+        // The column that was an identity column. No sequence is passed to setval.
+        "insert into tags (body) values ('one') returning tags.id",
+        "insert into tags (body) select * from unnest(('{two,three}')::text[]) returning tags.id",
+        "insert into tags (body) values ('four') returning tags.id",
+        "insert into posts (id, body) values (1896919282483208199, 'imported') returning posts.id",
+    ];
+    assert_written_by(&cluster, &statements);
 }
 
 #[test]
@@ -58,17 +52,14 @@ fn sequelize_gets_its_ids_from_the_insert() {
     let Some(dir) = with_npm("Sequelize", "orms/sequelize") else { return };
     let cluster = cluster_that_logs_statements();
     run(client(command("node", dir.path()).arg("blog.js"), &cluster));
-    assert_rows_are_written(&cluster);
-    assert_eq!(
-        statements_with_ids(&cluster),
-        [
-            "insert into posts (id,body) values (default,$1) returning id,body;",
-            "insert into posts (id,body) values (default,'bulk … returning id,body;",
-            "insert into posts (id,body) values (default,$1) returning id,body;",
-            "2 times insert into comments (id,body,post_id) values (default,$1,$2) returning id,body,post_id;",
-            "insert into posts (id,body) values ($1,$2) returning id,body;",
-        ]
-    );
+    let statements = [
+        "insert into posts (id,body) values (default,$1) returning id,body;",
+        "insert into posts (id,body) values (default,'bulk … returning id,body;",
+        "insert into posts (id,body) values (default,$1) returning id,body;",
+        "2 times insert into comments (id,body,post_id) values (default,$1,$2) returning id,body,post_id;",
+        "insert into posts (id,body) values ($1,$2) returning id,body;",
+    ];
+    assert_written_by(&cluster, &statements);
 }
 
 /// `drizzle-kit push` drops what the schema lacks from `public`.
@@ -104,8 +95,7 @@ const SEQUENCE: &str = "exports.postsIdSeq = pgSequence('posts_id_seq');\n";
 #[test]
 fn typeorm_keeps_the_default_of_a_converted_column() {
     let Some(dir) = with_npm("TypeORM", "orms/typeorm") else { return };
-    let cluster = Cluster::new();
-    let mut session = cluster.connect();
+    let (cluster, mut session) = server();
     run_sql(&mut session, "CREATE TABLE posts (id bigserial PRIMARY KEY, body text); SELECT snowflake_convert_column('posts', 'id', 5)");
     run(client(command("node", dir.path()).arg("blog.js"), &cluster));
     let of_shard = "SELECT string_agg(body, ' ' ORDER BY id) FROM posts WHERE snowflake_shard_id(id) = 5 AND id > 1::bigint << 60";
@@ -124,17 +114,14 @@ fn sqlx_gets_its_ids_from_the_insert() {
         connection.close().await
     };
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(program).unwrap();
-    assert_rows_are_written(&cluster);
-    assert_eq!(
-        statements_with_ids(&cluster),
-        [
-            "insert into posts (body) values ($1) returning id, body",
-            "insert into posts (body) select body from unnest($… returning id, body",
-            "insert into posts (body) values ($1) returning id",
-            "2 times insert into comments (post_id, body) values ($1, $2) returning id, post_id, body",
-            "insert into posts (id, body) values ($1, 'imported')",
-        ]
-    );
+    let statements = [
+        "insert into posts (body) values ($1) returning id, body",
+        "insert into posts (body) select body from unnest($… returning id, body",
+        "insert into posts (body) values ($1) returning id",
+        "2 times insert into comments (post_id, body) values ($1, $2) returning id, post_id, body",
+        "insert into posts (id, body) values ($1, 'imported')",
+    ];
+    assert_written_by(&cluster, &statements);
 }
 
 fn cluster_that_logs_statements() -> Cluster {
@@ -142,8 +129,8 @@ fn cluster_that_logs_statements() -> Cluster {
 }
 
 /// Checks independently of the program what it wrote: all its rows in the order in which it wrote them, with IDs that the
-/// tables' defaults generated for shard 5.
-fn assert_rows_are_written(cluster: &Cluster) {
+/// tables' defaults generated for shard 5, by these statements.
+fn assert_written_by(cluster: &Cluster, statements: &[&str]) {
     let mut client = cluster.connect();
     let bodies = "SELECT body FROM posts WHERE snowflake_shard_id(id) = 5 ORDER BY id";
     let bulk: String = (0..200).map(|i| format!("bulk {i}\n")).collect();
@@ -160,6 +147,7 @@ fn assert_rows_are_written(cluster: &Cluster) {
         printed(&mut client, columns),
         "comments|snowflake|snowflake_nextval('comments_id_seq'::regclass, 5)\nposts|bigint|snowflake_nextval('posts_id_seq'::regclass, 5)"
     );
+    assert_eq!(statements_with_ids(cluster), statements);
 }
 
 /// The statements that wrote rows or used a sequence, in order and shortened. Consecutive repeats are counted.

@@ -1,12 +1,7 @@
 //! What `metrics.sql` returns, and to whom; the script in `monitoring/tests` has what one session shows.
 
 use super::METRICS;
-use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::process::backend_pid;
-use pg_snowflake_harness::sequence::counter_in_an_hour;
-use pg_snowflake_harness::wait::{wait_for, wait_until_it_waits_for_the_clock};
-use pg_snowflake_harness::{Cluster, SUPERUSER, Shutdown};
-use postgres::Client;
+use pg_snowflake_harness::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::spawn;
 
@@ -14,9 +9,7 @@ const EXPORTER: &str = "snowflake_exporter";
 
 /// A server whose database has these objects and the metrics, and connections of a superuser and of the exporter.
 fn with_metrics(objects: &str) -> (Cluster, Client, Client) {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(&mut superuser, objects);
+    let (cluster, superuser) = server_with(objects);
     cluster.psql(SUPERUSER, METRICS);
     let exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     (cluster, superuser, exporter)
@@ -35,9 +28,7 @@ fn assert_script_refused(cluster: &Cluster, database: &str, texts: &[&str]) {
 /// Whoever may create roles could otherwise read all data, as a role that waits for the script.
 #[test]
 fn a_role_that_gives_others_the_privileges_of_the_script_is_refused() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(&mut superuser, "CREATE ROLE attacker LOGIN CREATEROLE; CREATE ROLE friend");
+    let (cluster, mut superuser) = server_with("CREATE ROLE attacker LOGIN CREATEROLE; CREATE ROLE friend");
     let readers = "SELECT count(*) FROM pg_auth_members WHERE roleid = 'pg_read_all_data'::regrole";
     let name = |role: &str| format!("role \"{role}\" has more privileges than this script gives it");
     for (role, setup, detail) in [
@@ -90,9 +81,7 @@ fn without_the_extension_the_script_says_so() {
 
 #[test]
 fn what_others_own_is_neither_dropped_nor_changed() {
-    let cluster = Cluster::new();
-    let mut superuser = cluster.connect();
-    run(&mut superuser, "CREATE ROLE other; CREATE SCHEMA snowflake_metrics AUTHORIZATION other");
+    let (cluster, mut superuser) = server_with("CREATE ROLE other; CREATE SCHEMA snowflake_metrics AUTHORIZATION other");
     run(&mut superuser, "CREATE TABLE snowflake_metrics.t ()");
     let belongs = ["schema \"snowflake_metrics\" belongs to role \"other\"", "HINT"];
     assert_script_refused(&cluster, SUPERUSER, &belongs);
@@ -100,8 +89,7 @@ fn what_others_own_is_neither_dropped_nor_changed() {
     cluster.psql(SUPERUSER, METRICS);
     run(&mut superuser, "CREATE FUNCTION snowflake_metrics.own() RETURNS int LANGUAGE sql AS 'SELECT 1'");
     cluster.psql(SUPERUSER, METRICS);
-    let owner = "SELECT proowner::regrole FROM pg_proc WHERE proname = 'own'";
-    assert_eq!(printed(&mut superuser, owner), "postgres");
+    assert_eq!(printed(&mut superuser, "SELECT proowner::regrole FROM pg_proc WHERE proname = 'own'"), "postgres");
     run(&mut superuser, "CREATE VIEW board AS SELECT * FROM snowflake_metrics.server()");
     assert_script_refused(&cluster, SUPERUSER, &["view public.board depends on function"]);
     assert_eq!(printed(&mut superuser, "SELECT count(*) FROM board"), "1");
@@ -115,8 +103,7 @@ fn a_registry_that_is_set_by_a_reload_needs_a_restart() {
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     assert_eq!(printed(&mut exporter, mode), "0|0");
     cluster.psql(SUPERUSER, "ALTER SYSTEM SET pg_snowflake.registry = 'host=/nowhere'; SELECT pg_reload_conf()");
-    let is_known = "SELECT pending_restart FROM pg_settings WHERE name = 'pg_snowflake.registry'";
-    wait_for(&mut cluster.connect(), is_known, "the reload is known");
+    wait_for(&mut cluster.connect(), "SELECT pending_restart FROM pg_settings WHERE name = 'pg_snowflake.registry'", "the reload is known");
     let mut exporter = cluster.connect_to(EXPORTER, SUPERUSER);
     assert_eq!(printed(&mut exporter, mode), "0|1");
     drop(exporter);
@@ -132,8 +119,7 @@ fn sessions_of_the_database_that_wait_for_the_clock_are_counted() {
     let mut waiting = || printed(&mut exporter, "SELECT sessions_waiting FROM snowflake_metrics.server()");
     assert_eq!(waiting(), "0");
     let calls = [cluster.fresh_database("other"), cluster.connect()].map(|mut client| {
-        let sequence = format!("CREATE SEQUENCE s START {}; SET pg_snowflake.max_wait = '1h'", counter_in_an_hour());
-        run(&mut client, &sequence);
+        run(&mut client, &format!("CREATE SEQUENCE s START {}; SET pg_snowflake.max_wait = '1h'", counter_in_an_hour()));
         let pid = backend_pid(&mut client);
         let call = spawn(move || client.simple_query("SELECT snowflake_nextval('s', 5)").is_err());
         wait_until_it_waits_for_the_clock(&mut observer, pid);

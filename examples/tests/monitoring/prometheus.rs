@@ -1,8 +1,7 @@
 //! Prometheus and the exporters, with the files of a copy of `monitoring/`.
 
 use pg_snowflake_examples::program::{Program, free_ports, program};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::wait::comes_true;
+use pg_snowflake_harness::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,9 +1,7 @@
 //! PgBouncer: which shard number a client's IDs have that shares its server session with others.
 
 use super::pooler::{PORT, Package, Pooler};
-use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::id::count_repeats;
-use pg_snowflake_harness::{Cluster, SUPERUSER};
+use pg_snowflake_harness::prelude::*;
 use postgres::{Config, NoTls};
 use std::{fs, thread};
 

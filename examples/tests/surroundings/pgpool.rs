@@ -1,9 +1,7 @@
 //! pgpool-II with two servers: which of them generates an ID.
 
 use super::pooler::{PORT, Package, Pooler};
-use pg_snowflake_harness::Cluster;
-use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::wait::{comes_true, wait_for};
+use pg_snowflake_harness::prelude::*;
 use std::fs;
 use std::thread;
 

@@ -1,12 +1,8 @@
 //! Logical decoding by libraries of others: how an ID is written, and what becomes of sequences.
 
 use pg_snowflake_examples::packages;
-use pg_snowflake_harness::ask::{printed, run};
-use pg_snowflake_harness::id::count_repeats;
 use pg_snowflake_harness::installation::{self, bindir, pg_config};
-use pg_snowflake_harness::sequence::take;
-use pg_snowflake_harness::wait::{Stop, StopAtEnd, comes_true, wait_for};
-use pg_snowflake_harness::{Cluster, SUPERUSER};
+use pg_snowflake_harness::prelude::*;
 use serde_json::Value;
 use std::process::Command;
 use std::thread;
@@ -19,8 +15,7 @@ fn wal2json_writes_a_bigint_as_a_number_and_a_snowflake_as_a_string() {
     }
     let server = server(5, "wal2json", &[]);
     let mut client = server.connect();
-    let schema = "CREATE SEQUENCE s; CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s'), public_id snowflake)";
-    run(&mut client, schema);
+    run(&mut client, "CREATE SEQUENCE s; CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s'), public_id snowflake)");
     run(&mut client, "SELECT pg_create_logical_replication_slot('slot', 'wal2json')");
     let id = printed(&mut client, "INSERT INTO posts (public_id) VALUES (snowflake_nextval('s')) RETURNING id");
     run(&mut client, "UPDATE posts SET public_id = id");

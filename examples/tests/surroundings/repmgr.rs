@@ -7,7 +7,7 @@ use pg_snowflake_examples::run;
 use pg_snowflake_harness::ask;
 use pg_snowflake_harness::installation::{self, as_server_user};
 use pg_snowflake_harness::leases::Registry;
-use pg_snowflake_harness::wait::comes_true;
+use pg_snowflake_harness::prelude::*;
 use postgres::{Config, NoTls};
 use std::fs;
 use tempfile::TempDir;
@@ -70,8 +70,7 @@ impl Pair {
                 pair.control(1, &["-d", &source, "standby", "clone", "--fast-checkpoint"]);
             }
             configure(&data, &[("port", &pair.servers.port(member).to_string()), ("pg_snowflake.node", &name(member))]);
-            let log = format!("{}.log", data.display());
-            pair.control_server(member, &["-l", &log, "-w", "start"]);
+            pair.control_server(member, &["-l", &format!("{}.log", data.display()), "-w", "start"]);
             pair.control(member, &[["primary", "standby"][member], "register"]);
         }
         pair.servers.create_table(0);
