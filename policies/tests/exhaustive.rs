@@ -148,7 +148,6 @@ fn the_properties_hold_with_pauses() {
 }
 
 const WITHOUT_LOSSES: &[Event] = &[Lost, Repeated, Crash, Restart, Copy, ServerClock, RegistryClock, TakeOver, Retire];
-
 const ALL_EVENTS: &[Event] = &[Lost, Repeated, Crash, Restart, Copy, ServerClock, RegistryClock, TakeOver, Retire, Failover, Rollback];
 
 /// Three servers with wrong clocks, to which everything happens again and again.

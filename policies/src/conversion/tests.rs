@@ -159,8 +159,7 @@ fn one_statement_widens_all_columns_of_a_table_after_the_default_is_dropped() {
         statements(&facts, &of_shard_5(INSTAGRAM), 0..=9)[..3],
         [
             "ALTER TABLE blog.posts ALTER COLUMN id DROP DEFAULT",
-            "ALTER TABLE blog.posts ALTER COLUMN id TYPE pg_catalog.int8, \
-             ALTER COLUMN reply_to TYPE pg_catalog.int8",
+            "ALTER TABLE blog.posts ALTER COLUMN id TYPE pg_catalog.int8, ALTER COLUMN reply_to TYPE pg_catalog.int8",
             "ALTER TABLE blog.comments ALTER COLUMN post_id TYPE pg_catalog.int8",
         ]
     );

@@ -3,7 +3,6 @@
 use super::rules::Rule;
 use super::state::*;
 use pg_snowflake_policies::holder::{self, Refused, Slot};
-use pg_snowflake_policies::lease::Span;
 use pg_snowflake_policies::registry::{self, Claim, Lease, Moment, Origin, Refusal, Release, Uuid};
 use stateright::{Model, Property};
 use std::collections::HashSet;
@@ -762,7 +761,7 @@ impl Protocol {
         let mut state = state.clone();
         state.messages.clear();
         (state.events, state.registry_ahead, state.standby) = (0, 0, None);
-        state.record = State::initial(0).record;
+        state.record = Record::default();
         for server in &mut state.servers {
             (server.ahead, server.backend, server.used) = (0, Backend::Idle, 0);
             if server.waits == Waits::ForRegistry {
@@ -824,17 +823,8 @@ fn crash(state: &mut State, index: usize) {
     give_up(state, index);
     let server = &mut state.servers[index];
     state.record.used_before |= server.used;
-    *server = Server {
-        is_inherited: false,
-        nonce: FRESH[1],
-        span: Span::default(),
-        serial: 0,
-        closed: None,
-        mark: UNUSED,
-        backend: Backend::Idle,
-        used: 0,
-        ..*server
-    };
+    let Server { node, known, incarnation, ahead, .. } = *server;
+    *server = Server { node, known, incarnation, nonce: FRESH[1], ahead, ..Server::WITHOUT_MEMORY };
 }
 
 /// The registry goes back to an earlier state. Requests that are on their way do not reach it.

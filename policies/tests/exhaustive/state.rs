@@ -185,6 +185,23 @@ pub fn above_us(mark: i8) -> i64 {
 }
 
 impl Server {
+    /// One that has just started, and has no number yet.
+    pub const WITHOUT_MEMORY: Server = Server {
+        node: 0,
+        known: 0,
+        incarnation: 0,
+        is_inherited: false,
+        nonce: 0,
+        span: Span { starts_us: 0, ends_us: 0 },
+        serial: 0,
+        closed: None,
+        waits: Waits::No,
+        mark: UNUSED,
+        backend: Backend::Idle,
+        ahead: 0,
+        used: 0,
+    };
+
     pub fn holder(&self) -> Holder {
         let slot = Slot { shard: 0, span: self.span, serial: some(self.serial) };
         Holder {
@@ -228,7 +245,7 @@ pub enum Request {
 }
 
 /// What the properties need beside the state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The ticks that runs may have used which have ended.
     pub used_before: u32,
@@ -270,32 +287,9 @@ pub const FRESH: [u8; 4] = [250, 251, 252, 253];
 
 impl State {
     pub fn initial(events: u8) -> Self {
-        let server = |index: usize| Server {
-            node: index as u8 + 1,
-            known: 0,
-            incarnation: index as u8 + 1,
-            is_inherited: false,
-            nonce: index as u8 + 1,
-            span: Span::default(),
-            serial: 0,
-            closed: None,
-            waits: Waits::No,
-            mark: UNUSED,
-            backend: Backend::Idle,
-            ahead: 0,
-            used: 0,
-        };
+        let server =
+            |index: usize| Server { node: index as u8 + 1, incarnation: index as u8 + 1, nonce: index as u8 + 1, ..Server::WITHOUT_MEMORY };
         let registry = Registry { row: None, quiet_until_us: i64::MIN, explained: 0, has_started: false };
-        let record = Record {
-            used_before: 0,
-            kept: None,
-            has_released: None,
-            successor: None,
-            is_disturbed: false,
-            newest_learnt: 0,
-            latest_grant_us: i64::MIN,
-            broken: 0,
-        };
         let mut state = State {
             now: FIRST,
             registry_ahead: 0,
@@ -304,7 +298,7 @@ impl State {
             servers: from_fn(server),
             messages: Vec::new(),
             events,
-            record,
+            record: Record::default(),
         };
         state.normalize();
         state
