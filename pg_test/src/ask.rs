@@ -11,11 +11,6 @@ pub fn database() -> (Database, Client) {
     (database, client)
 }
 
-/// A database with a sequence `s`, and a session that has not used it yet.
-pub fn database_with_sequence() -> (Database, Client) {
-    database_with("CREATE SEQUENCE s")
-}
-
 /// A database in which `setup` has run, and a session.
 pub fn database_with(setup: &str) -> (Database, Client) {
     let (database, mut client) = database();
@@ -27,11 +22,6 @@ pub fn server() -> (Cluster, Client) {
     let cluster = Cluster::new();
     let client = cluster.connect();
     (cluster, client)
-}
-
-/// A server with a sequence `s`, and a session that has not used it yet.
-pub fn server_with_sequence() -> (Cluster, Client) {
-    server_with("CREATE SEQUENCE s")
 }
 
 /// A server in whose database `postgres` `setup` has run, and a session.

@@ -25,10 +25,6 @@ pub fn server_with_posts() -> (Cluster, Client) {
     (cluster, client)
 }
 
-pub fn cluster_with_posts() -> Cluster {
-    server_with_posts().0
-}
-
 /// Sets the clock of a server to a time, such as `2026-11-23 12:00Z`.
 pub fn set_to(cluster: &Cluster, time: &str) {
     let wanted = format!("SELECT extract(epoch FROM timestamptz '{time}')::float8");
