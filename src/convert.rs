@@ -49,7 +49,6 @@ pub fn snowflake_convert_column(
     let name = required("column_name", column_name);
     let passed_layout = layout.map(|SqlLayout(layout)| layout);
     let check_shard = required("check_shard", check_shard);
-    // A snapshot may miss what others commit before the table is locked.
     check_writable(FUNCTION, "Only the primary generates IDs.");
     check_read_committed(FUNCTION, "A conversion must see every row that is committed before it locks the table.");
 

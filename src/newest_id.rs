@@ -64,8 +64,8 @@ impl Newest<'_> {
         self.of_last(partitions)
     }
 
-    /// The newest IDs in one partition or those below it, whoever asks; `None` if one of these cannot be read. An older one does not have
-    /// the newest ID.
+    /// The newest IDs in one partition or those below it, whoever asks; `None` if one of these cannot be read: an older one
+    /// does not have the newest ID, and its IDs would be taken for that.
     pub fn of_partition(self, relid: pg_sys::Oid) -> Option<Vec<i64>> {
         self.of_last(vec![relid])
     }

@@ -20,8 +20,37 @@
 //!
 //! # Generate IDs
 //!
-//! [`counter::advance`], which has an example, computes the next counter; the caller stores it. The caller must also hold a lock while it
+//! [`counter::advance`] computes the next counter; the caller stores it. The caller must also hold a lock while it
 //! advances the counter, and log the counter before it uses the ID. The extension does both with a sequence.
+//!
+//! ```
+//! use pg_snowflake_policies::clock::Now;
+//! use pg_snowflake_policies::counter::{self, Decision, Reading, Policy, Request, State};
+//! use pg_snowflake_policies::lease::Ticks;
+//! use pg_snowflake_ids::{Layout, layout::Packed};
+//!
+//! let reading_us = 1_800_000_000_000_000;
+//! let layout = Layout::default();
+//! let shard = 5;
+//! let policy = Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 };
+//! let now = Now { reading_us, high_water_us: reading_us };
+//! let reading = Reading::new(Packed::new(layout), policy, now);
+//! let request = Request { reading: &reading, shard, highest_fetched: None, ticks: Ticks::ALL };
+//! let mut state = State { last_value: 1, is_called: false };
+//! let mut ids = Vec::new();
+//! for _ in 0..3 {
+//!     match counter::advance(state, i64::MAX, 1, request) {
+//!         Decision::Issue(run) => {
+//!             state = State { last_value: run.last, is_called: true };
+//!             ids.push(layout.id(run.first, shard));
+//!         }
+//!         Decision::Wait { us } => std::thread::sleep(std::time::Duration::from_micros(us as u64)),
+//!         Decision::Refuse(refusal) => panic!("{refusal:?}"),
+//!     }
+//! }
+//! assert!(ids.is_sorted());
+//! assert_eq!(layout.split(ids[2]).shard, 5);
+//! ```
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

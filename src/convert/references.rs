@@ -141,10 +141,10 @@ impl NarrowColumns {
             let base = unsafe { pg_sys::getBaseType(description.type_oid) };
             let is_narrow = matches!(base, pg_sys::INT2OID | pg_sys::INT4OID);
             // A numeric column, for example, can reference a bigint as it is.
-            if base == pg_sys::INT8OID || base == extension.snowflake || !is_narrow && !is_converted {
+            if base == pg_sys::INT8OID || base == extension.snowflake || (!is_narrow && !is_converted) {
                 continue;
             }
-            // A domain is not changed.
+            // Another type is not changed to bigint, nor is a domain.
             if !is_narrow || base != description.type_oid {
                 let why = if is_converted { String::new() } else { messages::references(converted_name) };
                 messages::unsuitable_type(&description.type_name, description.name(), why).raise();

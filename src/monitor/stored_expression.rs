@@ -219,10 +219,13 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
             modulus_and_generators: None,
         };
         match *arguments(function).as_slice() {
-            [sequence] => {
-                let (shard, layout) = (ShardArgument::CurrentShard, Some(DEFAULT));
-                Some(GeneratorCall { shard, layout, ..call(sequence, ptr::null_mut(), ptr::null_mut()) })
-            }
+            [sequence] => Some(GeneratorCall {
+                function: funcid,
+                sequence: sequence_argument(sequence),
+                shard: ShardArgument::CurrentShard,
+                layout: Some(DEFAULT),
+                modulus_and_generators: None,
+            }),
             // Of four, the third is the ranges of a homed ID.
             [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => Some(call(sequence, shard_id, layout)),
             [sequence, shard_id, modulus, generators, layout] => {
