@@ -1,13 +1,11 @@
 //! The two fences: which shards this server may generate IDs for, and which servers may generate IDs at all.
 //!
-//! Two servers that generate IDs for the same shard return duplicates, and nothing reports it. A column default
-//! with a literal shard is copied with a dump, a setting with a snapshot or a base backup.
-//! `pg_snowflake.owned_shards` guards against the first, `pg_snowflake.allowed_hosts` against the second. A
-//! fence with an invalid value refuses everything, and so does any setting whose server value the session has
-//! masked. Only an unset fence allows everything.
+//! Two servers that generate IDs for the same shard return duplicates, and nothing reports it. A column default with a literal shard is
+//! copied with a dump, a setting with a snapshot or a base backup. `pg_snowflake.owned_shards` guards against the first,
+//! `pg_snowflake.allowed_hosts` against the second. A fence with an invalid value refuses everything, and so does any setting whose server
+//! value the session has masked. Only an unset fence allows everything.
 //!
-//! The settings are checked and parsed when they are set; each ID then takes a load and a
-//! comparison.
+//! The settings are checked and parsed when they are set; each ID then takes a load and a comparison.
 //!
 //! With a setting's value, PostgreSQL stores what the check hook made of it, its `extra`. It passes the `extra`
 //! to the assign hook whenever the value takes effect, and frees it with the value. A null `extra` stands for a
@@ -313,8 +311,7 @@ unsafe fn text_or_empty<'a>(value: *const c_char) -> Cow<'a, str> {
     }
 }
 
-/// `GUC_check_errdetail()` and `GUC_check_errhint()` (utils/guc.h), and the result of a check hook that rejects
-/// the value.
+/// `GUC_check_errdetail()` and `GUC_check_errhint()` (utils/guc.h), and the result of a check hook that rejects the value.
 fn reject(invalid: &InvalidSetting) -> bool {
     // SAFETY: the server reads the strings right after the hook, and clears the context with the error.
     unsafe {

@@ -40,9 +40,8 @@ unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(fcinfo: pg_s
 
 function_info_v1!(pg_finfo_snowflake_nextval_wrapper, pg_finfo_snowflake_nextval_of_this_shard_wrapper);
 
-/// Takes the fast path and, if that returns no ID, the guarded one, which raises the errors. The callers of
-/// this function are not `pg_extern`, whose guard and argument handling would cost more than the fast path
-/// does.
+/// Takes the fast path and, if that returns no ID, the guarded one, which raises the errors. The callers of this function are not
+/// `pg_extern`, whose guard and argument handling would cost more than the fast path does.
 fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
     let fast = |layout: &Packed| {
         let number = shard_id.or_else(shard::known)?;

@@ -1,5 +1,4 @@
-//! The settings. Those of leases are the server's, all others are PGC_SUSET: which IDs a session may generate is the operator's
-//! decision.
+//! The settings. Those of leases are the server's, all others are PGC_SUSET: which IDs a session may generate is the operator's decision.
 
 mod setting;
 
@@ -132,8 +131,7 @@ pub fn policy() -> Policy {
     Policy { max_lead_us: microseconds(&MAX_LEAD), max_wait_us: microseconds(&MAX_WAIT) }
 }
 
-/// Reads a setting in milliseconds from the server's variable: `get()` would first check the thread, for every
-/// ID.
+/// Reads a setting in milliseconds from the server's variable: `get()` would first check the thread, for every ID.
 fn microseconds(setting: &GucSetting<i32>) -> i64 {
     // SAFETY: called on the backend's only thread.
     i64::from(unsafe { *setting.as_ptr() }) * 1000

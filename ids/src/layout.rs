@@ -11,9 +11,8 @@ use std::ops::Deref;
 
 /// The widths of an ID's fields, the length of a tick, and the epoch. The time field is always the highest.
 ///
-/// Presets are valid, and so is a layout that [`parse`](crate::layout_spec::parse) or [`Layout::unpack`]
-/// returns. Check a layout that you construct yourself with [`Layout::is_valid`]: the arithmetic of an invalid
-/// one may panic.
+/// Presets are valid, and so is a layout that [`parse`](crate::layout_spec::parse) or [`Layout::unpack`] returns. Check a layout that you
+/// construct yourself with [`Layout::is_valid`]: the arithmetic of an invalid one may panic.
 ///
 /// ```
 /// use pg_snowflake_ids::{Fields, Layout, ShardPlace, Unit};
@@ -213,8 +212,7 @@ impl Deref for Packed {
 /// The maximum width of the time field.
 pub const MAX_TIME_BITS: u8 = 48;
 
-/// The maximum width of the shard field and of the seq field, so that a value fits in an SQL `int` without the
-/// sign.
+/// The maximum width of the shard field and of the seq field, so that a value fits in an SQL `int` without the sign.
 pub const MAX_OTHER_BITS: u8 = 31;
 
 /// The exclusive upper limit of epochs, in milliseconds since 1970: the year 2248. An epoch fits in 43 bits.

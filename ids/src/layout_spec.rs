@@ -13,8 +13,7 @@ use jiff::tz::TimeZone;
 use std::error::Error;
 use std::fmt;
 
-/// The maximum length of a layout as text, in bytes. A spec with single spaces between its parts has fewer than
-/// 80.
+/// The maximum length of a layout as text, in bytes. A spec with single spaces between its parts has fewer than 80.
 pub const MAX_LENGTH: usize = 1000;
 
 /// The name of a shard field that is XORed with the bits above it.

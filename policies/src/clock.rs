@@ -1,16 +1,14 @@
 //! The guard against clock steps.
 //!
-//! A wall clock can step: NTP, a resumed virtual machine, an operator. [`Guard`] remembers the highest reading
-//! with which this backend has issued an ID, so that a sequence that is reset just as the clock steps back still starts above every ID
-//! that this backend can have issued. It also detects forward jumps, because a clock that jumps forward and is
-//! corrected later leaves sequences ahead of it. The guard works on readings that the caller passes; only
-//! [`Clock`] reads the machine's monotonic clock.
+//! A wall clock can step: NTP, a resumed virtual machine, an operator. [`Guard`] remembers the highest reading with which this backend has
+//! issued an ID, so that a sequence that is reset just as the clock steps back still starts above every ID that this backend can have
+//! issued. It also detects forward jumps, because a clock that jumps forward and is corrected later leaves sequences ahead of it. The guard
+//! works on readings that the caller passes; only [`Clock`] reads the machine's monotonic clock.
 
 use std::time::{Duration, Instant};
 
-/// The wall clock has jumped forward if it gains more than this on the monotonic clock between two checks. One
-/// second is far above what slewing does (NTP slews at most 500 ppm), and far below what matters to an
-/// operator.
+/// The wall clock has jumped forward if it gains more than this on the monotonic clock between two checks. One second is far above what
+/// slewing does (NTP slews at most 500 ppm), and far below what matters to an operator.
 const FORWARD_JUMP_US: i64 = 1_000_000;
 
 /// A clock reading, and the floor below which no ID may be issued.

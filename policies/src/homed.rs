@@ -135,8 +135,7 @@ impl<'a> Homed<'a> {
         self.first_in(layout, Run { first: counter, last: counter }).map(|found| found.shard)
     }
 
-    /// The first counter of the run that makes an ID that is at home, and its shard number; `None` also after
-    /// [`Homed::max_counters`].
+    /// The first counter of the run that makes an ID that is at home, and its shard number; `None` also after [`Homed::max_counters`].
     #[inline]
     pub fn first_in(&self, layout: &Layout, run: Run) -> Option<Found> {
         // Without a division where the modulus is a power of two, whose remainder is in the lower half of the hash.
@@ -203,9 +202,8 @@ impl<'a> Homed<'a> {
     }
 }
 
-/// Moves the counter forward as [`counter::advance`] does, and on to the first counter that yields a homed ID. The counters that
-/// are passed over are not used. If the limit of the lead comes before that counter, the decision is that for the counter after
-/// the limit.
+/// Moves the counter forward as [`counter::advance`] does, and on to the first counter that yields a homed ID. The counters that are passed
+/// over are not used. If the limit of the lead comes before that counter, the decision is that for the counter after the limit.
 ///
 /// ```
 /// use pg_snowflake_policies::clock::Now;

@@ -19,8 +19,7 @@ pub const MAX_LEASE_US: i64 = 300_000_000;
 /// The most shards that a server can have leases of: twice as many as the default layout has.
 pub const MAX_SHARDS_OF_A_NODE: usize = 8192;
 
-/// How far a server's clock may differ from the registry's. If it is behind, the limit is a third of the lease's length if that
-/// is less.
+/// How far a server's clock may differ from the registry's. If it is behind, the limit is a third of the lease's length if that is less.
 ///
 /// A clock that is ahead would reserve the shard for longer, and for years if it is wrong by years. A renewal is due when two
 /// thirds of the span are left, and may take a third. The renewals of a server that is further behind would arrive when its span

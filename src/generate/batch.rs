@@ -93,8 +93,7 @@ impl Counters {
     }
 }
 
-/// IDs from one sequence, in increasing order. With `OF_THIS_DATABASE`, each has the shard that this database has when the ID is
-/// returned.
+/// IDs from one sequence, in increasing order. With `OF_THIS_DATABASE`, each has the shard that this database has when the ID is returned.
 pub struct IdBatch<const OF_THIS_DATABASE: bool> {
     counters: Counters,
     shard: u32,

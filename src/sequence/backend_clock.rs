@@ -131,8 +131,7 @@ fn report(step: Step) {
 /// The longest single sleep, so that a clock that is corrected meanwhile is noticed.
 const MAX_SLEEP_US: i64 = 1_000_000;
 
-/// Sleeps for about `us` microseconds, rounded up to whole milliseconds, without the page. A cancel or a
-/// terminate ends the sleep.
+/// Sleeps for about `us` microseconds, rounded up to whole milliseconds, without the page. A cancel or a terminate ends the sleep.
 pub fn wait(us: i64) {
     let timeout_ms = (us.clamp(0, MAX_SLEEP_US) as u64).div_ceil(1000);
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;

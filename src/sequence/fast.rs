@@ -148,8 +148,7 @@ impl LockedRecentPage {
         unsafe { self.page.state() }
     }
 
-    /// Writes the counters, if there are any and the authority confirms them, and releases the page. Returns the counters that are
-    /// written.
+    /// Writes the counters, if there are any and the authority confirms them, and releases the page. Returns the counters that are written.
     #[inline(always)]
     fn write(self, run: Option<Run>, class: Class, reading: &Reading, authority: impl Authority) -> Option<Run> {
         let LockedRecentPage { page, locator, definition } = self;

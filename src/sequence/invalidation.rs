@@ -23,9 +23,8 @@ static PG_CLASS: Changes = Changes::none();
 /// The changes of rows of `pg_sequence`.
 static PG_SEQUENCE: Changes = Changes::none();
 
-/// The number of changes of rows, by the hash of their key. Rows of the same slot are not distinguished, so a
-/// change of one counts for all of them: with 1024 slots, 1 of 1024 changes of another relation concerns a
-/// sequence.
+/// The number of changes of rows, by the hash of their key. Rows of the same slot are not distinguished, so a change of one counts for all
+/// of them: with 1024 slots, 1 of 1024 changes of another relation concerns a sequence.
 struct Changes([AtomicU64; 1024]);
 
 impl Changes {
@@ -84,10 +83,9 @@ pub fn pg_sequence_version(hash: u32) -> u64 {
     PG_SEQUENCE.of(hash)
 }
 
-/// The number of changes so far of anything that decides whether and how a session may use the sequence with that
-/// hash; never 0. A backend processes its own messages when a command ends or is rolled back, and those of other
-/// sessions where the server checks for them: exactly when the caches that core's `nextval()` reads are
-/// refreshed.
+/// The number of changes so far of anything that decides whether and how a session may use the sequence with that hash; never 0. A backend
+/// processes its own messages when a command ends or is rolled back, and those of other sessions where the server checks for them: exactly
+/// when the caches that core's `nextval()` reads are refreshed.
 pub fn catalog_version(hash: u32) -> u64 {
     // Each count only grows, so equal sums are equal counts.
     EVERYWHERE.load(Ordering::Relaxed) + PG_CLASS.of(hash) + PG_SEQUENCE.of(hash)

@@ -1,5 +1,4 @@
-//! A port of `nextval` and `currval` from PostgreSQL's `src/backend/commands/sequence.c` (15 to 19), in its
-//! order and with its names.
+//! A port of `nextval` and `currval` from PostgreSQL's `src/backend/commands/sequence.c` (15 to 19), in its order and with its names.
 //!
 //! | C | file | here |
 //! | --- | --- | --- |
@@ -108,8 +107,7 @@ fn next_wanted<A: Authority, T>(
                 Ok(Outcome::Issued { run, shard, set_back }) => Ok(Ok((issue(elm, run, shard), set_back))),
                 Ok(Outcome::Wait { us }) => Ok(Err(us)),
                 Err(failure) => {
-                    // After an error, such as a lost privilege or an altered sequence, a later call must not
-                    // find cached counters.
+                    // After an error, such as a lost privilege or an altered sequence, a later call must not find cached counters.
                     elm.cached = None;
                     Err(failure)
                 }
@@ -133,8 +131,7 @@ fn next_wanted<A: Authority, T>(
 /// What a call wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted<'a> {
-    /// One counter, from the cache if there is any. If not, as many from the page as the sequence's CACHE; the
-    /// rest are cached.
+    /// One counter, from the cache if there is any. If not, as many from the page as the sequence's CACHE; the rest are cached.
     One,
     /// This many from the page, or fewer near the limit of the lead or an end.
     Run(i64),
@@ -191,8 +188,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
     authority: A,
 ) -> Result<Outcome, Failure<A::Denied>> {
     let OpenSequence { rel: seqrel, catalog_version } = sequence;
-    // SAFETY: the relation is open and locked; the buffer is pinned and locked exclusively from read_seq_tuple() to
-    // release().
+    // SAFETY: the relation is open and locked; the buffer is pinned and locked exclusively from read_seq_tuple() to release().
     unsafe {
         if !has_privilege(seqrel, pg_sys::ACL_USAGE | pg_sys::ACL_UPDATE) {
             return Err(NoCounter::PermissionDenied { either: ["UPDATE", "USAGE"] }.into());
@@ -270,10 +266,9 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
     }
 }
 
-/// Open the sequence and read its page by `ReadBuffer()` after this many visits by `ReadRecentBuffer()`. Up to
-/// PostgreSQL 18, that does not raise the buffer's usage count, and a page that is read by nothing else is evicted
-/// while it is in use. This counts visits and not time, so that a session that uses many sequences in turn, and
-/// returns to each late, still finds them fast.
+/// Open the sequence and read its page by `ReadBuffer()` after this many visits by `ReadRecentBuffer()`. Up to PostgreSQL 18, that does not
+/// raise the buffer's usage count, and a page that is read by nothing else is evicted while it is in use. This counts visits and not time,
+/// so that a session that uses many sequences in turn, and returns to each late, still finds them fast.
 const RECENT_PAGE_VISITS: u32 = 1_000;
 
 /// Returns the last ID that the sequence `relid` returned in this session.
@@ -339,8 +334,7 @@ unsafe fn init_sequence(elm: &mut SeqTableData) -> Result<OpenSequence, NoCounte
     }
 }
 
-/// Opens a sequence that is already locked. Returns our own error if the relation does not exist or is not a
-/// sequence.
+/// Opens a sequence that is already locked. Returns our own error if the relation does not exist or is not a sequence.
 unsafe fn sequence_open(relid: pg_sys::Oid) -> Result<pg_sys::Relation, NoCounter> {
     // SAFETY: the relation is locked, and open until it is closed here or, where it is returned, by the caller.
     unsafe {

@@ -16,8 +16,7 @@ use std::ffi::c_char;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
-/// A session's state of one sequence. The fields that core also has keep its names. There is no `increment`,
-/// which is always 1.
+/// A session's state of one sequence. The fields that core also has keep its names. There is no `increment`, which is always 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SeqTableData {
     /// The sequence's OID in `pg_class`; the hash key.
@@ -34,8 +33,7 @@ pub struct SeqTableData {
     pub last: i64,
     /// Counters fetched and not yet used. Core keeps only the last of them.
     pub cached: Option<Cached>,
-    /// [`invalidation::pg_sequence_version`] when the sequence was last opened. Every ALTER SEQUENCE changes
-    /// it, which voids `cached`.
+    /// [`invalidation::pg_sequence_version`] when the sequence was last opened. Every ALTER SEQUENCE changes it, which voids `cached`.
     pub pg_sequence_version: u64,
     /// The highest counter that this session has fetched, after the bits of its layout.
     pub highest_fetched: Option<(u64, i64)>,
@@ -193,8 +191,7 @@ struct SeqHashTab {
     entries: Vec<SeqTableData>,
     /// The entry that was used last: core's `last_used_seq`.
     last_used_seq: Option<(pg_sys::Oid, usize)>,
-    /// The number of entries at which dropped sequences are searched for. It doubles with the entries, so the search is cheap per
-    /// entry.
+    /// The number of entries at which dropped sequences are searched for. It doubles with the entries, so the search is cheap per entry.
     due_at: usize,
 }
 
@@ -282,8 +279,7 @@ impl Hasher for OidHasher {
     }
 }
 
-/// Calls `f` with the entry of a sequence, which is created if there is none: `hash_search()` with
-/// `HASH_ENTER`.
+/// Calls `f` with the entry of a sequence, which is created if there is none: `hash_search()` with `HASH_ENTER`.
 ///
 /// # Safety
 /// As for [`BackendLocal::with`]: `f` must not access the table again.
@@ -313,8 +309,7 @@ pub fn set_last(relid: pg_sys::Oid, id: i64) {
     unsafe { with_entry(relid, |elm| elm.set_last(id)) }
 }
 
-/// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `highest_fetched`, so that the session never
-/// repeats an ID.
+/// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `highest_fetched`, so that the session never repeats an ID.
 pub fn reset_sequence_caches() {
     // SAFETY: no entry is in use while a utility command runs.
     unsafe { SEQHASHTAB.with(|table| table.entries.iter_mut().for_each(SeqTableData::reset)) }

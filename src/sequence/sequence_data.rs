@@ -1,11 +1,9 @@
-//! The definition of a sequence and its state, which are read here without fetching from it. Follows
-//! `pg_sequence_last_value()` in PostgreSQL's `src/backend/commands/sequence.c` in who may read, and in what is
-//! left unread instead of raising an error.
+//! The definition of a sequence and its state, which are read here without fetching from it. Follows `pg_sequence_last_value()` in
+//! PostgreSQL's `src/backend/commands/sequence.c` in who may read, and in what is left unread instead of raising an error.
 //!
-//! As in `pg_get_sequence_data()` of PostgreSQL 18, the lock is the weakest and is released at once, since a
-//! view reads thousands of sequences. Core locks the page exclusively, because its `read_seq_tuple()` clears an
-//! old xmax. Nothing is changed here, so a share lock is enough, and a standby or a read-only transaction may
-//! read.
+//! As in `pg_get_sequence_data()` of PostgreSQL 18, the lock is the weakest and is released at once, since a view reads thousands of
+//! sequences. Core locks the page exclusively, because its `read_seq_tuple()` clears an old xmax. Nothing is changed here, so a share lock
+//! is enough, and a standby or a read-only transaction may read.
 
 use super::interface::NoCounter;
 use super::page::{SetBack, check_magic, marked_counter, set_back};

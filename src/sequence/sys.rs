@@ -350,8 +350,7 @@ pub fn locator([tablespace, database, file]: [u32; 3]) -> RelFileLocator {
     return RelFileLocator { spcOid: tablespace, dbOid: database, relNumber: file };
 }
 
-/// `MyProc->lxid` until 16, `MyProc->vxid.lxid` from 17 on: the current transaction's number in this
-/// backend.
+/// `MyProc->lxid` until 16, `MyProc->vxid.lxid` from 17 on: the current transaction's number in this backend.
 pub fn current_lxid() -> pg_sys::LocalTransactionId {
     // SAFETY: MyProc is set in every backend that runs SQL.
     unsafe {
@@ -362,8 +361,7 @@ pub fn current_lxid() -> pg_sys::LocalTransactionId {
     }
 }
 
-/// The wall clock in microseconds since 1970, from `GetCurrentTimestamp()`, which costs half as much as
-/// `SystemTime`.
+/// The wall clock in microseconds since 1970, from `GetCurrentTimestamp()`, which costs half as much as `SystemTime`.
 pub fn unix_us() -> i64 {
     // SAFETY: a plain function of the server.
     unsafe { GetCurrentTimestamp() + POSTGRES_EPOCH_US }

@@ -94,8 +94,7 @@ impl Layout {
         (1 << self.time_bits) - 1
     }
 
-    /// The highest tick that may be issued. In a later one, the ID's sign bit would be set, and a negative ID
-    /// sorts before all others.
+    /// The highest tick that may be issued. In a later one, the ID's sign bit would be set, and a negative ID sorts before all others.
     #[inline]
     pub const fn max_tick(&self) -> i64 {
         let sign_free = 63 - self.low_bits();
@@ -209,8 +208,7 @@ impl Layout {
         tick << self.low_bits()
     }
 
-    /// The fields of `id` in this layout. The time field is unsigned, so an ID with its sign bit set still
-    /// decodes to its true time.
+    /// The fields of `id` in this layout. The time field is unsigned, so an ID with its sign bit set still decodes to its true time.
     ///
     /// Bits above the layout's are ignored; check with [`Layout::is_id`] first.
     ///

@@ -449,8 +449,7 @@ impl Model {
         Ok(())
     }
 
-    /// If the server crashed now, recovery would restore a page at or above every issued counter; and `log_cnt`
-    /// counts only covered values.
+    /// If the server crashed now, recovery would restore a page at or above every issued counter; and `log_cnt` counts only covered values.
     fn wal_covers_what_was_issued(&self) -> Result<(), TestCaseError> {
         let recovered = self.replayed.unwrap_or(self.page_on_disk).state;
         if let Some(highest) = self.highest {

@@ -9,8 +9,7 @@ use pg_snowflake_ids::excerpt::excerpt;
 const HINT: &str = "Specify host names as the command hostname prints them on each server, separated by commas, \
                        such as \"db-1, db-2\". An empty string allows all servers.";
 
-/// The host names in `text`; none if it is empty. `room` makes an empty list for so many elements; `None` if memory is
-/// short.
+/// The host names in `text`; none if it is empty. `room` makes an empty list for so many elements; `None` if memory is short.
 pub fn parse<'a>(text: &'a str, room: impl FnOnce(usize) -> Option<Vec<&'a str>>) -> Result<Vec<&'a str>, InvalidSetting> {
     check_length(text, HINT)?;
     let mut hosts = with_room(text, HINT, room)?;

@@ -17,8 +17,7 @@ pub fn elements(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).skip(usize::from(text.is_empty()))
 }
 
-/// The maximum length of a fence's value, in bytes: enough for every shard of the largest preset, or for tens
-/// of thousands of host names.
+/// The maximum length of a fence's value, in bytes: enough for every shard of the largest preset, or for tens of thousands of host names.
 pub const MAX_BYTES: usize = 1_000_000;
 
 /// Refuses a text that is too long.
@@ -36,8 +35,7 @@ pub(super) fn with_room<T>(text: &str, hint: &'static str, room: impl FnOnce(usi
     room(elements(text).count()).ok_or_else(no_room)
 }
 
-/// The maximum number of characters of a fence's value that a message repeats: more than of other texts, since
-/// lists are longer.
+/// The maximum number of characters of a fence's value that a message repeats: more than of other texts, since lists are longer.
 const MAX_EXCERPT: usize = 500;
 
 /// An excerpt of the value, for a message.
@@ -45,8 +43,7 @@ pub fn excerpt_of(text: &str) -> Cow<'_, str> {
     truncated(text, MAX_EXCERPT)
 }
 
-/// The list with one more element. A list that is too long to repeat is replaced by a placeholder that cannot
-/// be set.
+/// The list with one more element. A list that is too long to repeat is replaced by a placeholder that cannot be set.
 pub fn append(text: &str, element: &str) -> String {
     if text.len() > MAX_EXCERPT {
         return format!("<the current list>, {element}");

@@ -1,7 +1,6 @@
 //! The claims and releases of the worker.
 //!
-//! A claim has a nonce, which stays the same until an answer counts: the registry answers a repeated claim as it answered the first
-//! one.
+//! A claim has a nonce, which stays the same until an answer counts: the registry answers a repeated claim as it answered the first one.
 
 use super::{Which, Worker, new_nonce, third};
 use crate::lease::activity::Activity;
