@@ -188,8 +188,9 @@ fn snowflake_clock_reports_steps_and_jumps() {
 
 #[test]
 fn a_clock_before_the_epoch_is_refused_and_takes_nothing() {
-    let (cluster, mut client) = server_with_posts();
+    let (cluster, _) = server_with_posts();
     cluster.set_clock((EPOCH_MS - now_ms()) as f64 / 1000.0 - 60.0);
+    let mut client = cluster.connect();
     let fresh = state(&mut client, "posts_id_seq");
 
     let message = "server clock is before the epoch of layout \"postgres\"";

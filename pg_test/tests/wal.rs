@@ -1,7 +1,7 @@
 //! What a sequence writes to the WAL.
 
 use pg_snowflake_harness::prelude::*;
-use pg_snowflake_harness::sequence::{self};
+use pg_snowflake_harness::sequence;
 
 /// How many counters a record covers: 100 ms of the layout's full rate, which is why a busy sequence writes about ten per second.
 const COVERED: i64 = 100 * SEQS;

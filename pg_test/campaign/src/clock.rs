@@ -58,7 +58,7 @@ struct Probe {
 
 impl Probe {
     fn new(cluster: &Cluster) -> Self {
-        Probe { client: cluster.connect(), journal: Journal { worker: -1, ..Journal::default() } }
+        Probe { client: cluster.connect(), journal: Journal::new(-1) }
     }
 
     fn take(&mut self) {

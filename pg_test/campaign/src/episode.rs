@@ -130,7 +130,7 @@ fn let_the_clock_pass(cluster: &Cluster, journals: &[Journal]) -> Journal {
     while first_counter_at(clock_of(&mut client)) <= highest {
         sleep(Duration::from_millis(5));
     }
-    let mut journal = Journal { worker: -1, ..Journal::default() };
+    let mut journal = Journal::new(-1);
     for sequence in Sequence::ALL {
         let row = client.query_one("SELECT snowflake_nextval($1::text::regclass, 5)", &[&sequence.name()]).expect("it is not ahead");
         journal.enter_id(sequence, row.get(0));

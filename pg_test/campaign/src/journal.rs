@@ -56,7 +56,6 @@ pub struct Entry {
 }
 
 /// The IDs that one worker got between two faults, in order.
-#[derive(Default)]
 pub struct Journal {
     /// The number of the worker, unique among the journals of a server.
     pub worker: i32,
@@ -76,6 +75,10 @@ pub struct Journal {
 }
 
 impl Journal {
+    pub fn new(worker: i32) -> Self {
+        Journal { worker, returned: Vec::new(), committed: 0, marked: 0, refused: 0, overtaken: 0, copied: Vec::new(), idle: None }
+    }
+
     pub fn enter_id(&mut self, sequence: Sequence, id: i64) {
         assert_eq!(split(id).shard, SHARD, "{id}");
         self.enter(sequence, id);

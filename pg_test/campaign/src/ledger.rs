@@ -107,7 +107,7 @@ mod tests {
 
     fn journal(worker: i32, counters: &[i64], committed: usize) -> Journal {
         let returned = counters.iter().map(|&counter| entry(counter)).collect();
-        Journal { worker, returned, committed, ..Journal::default() }
+        Journal { returned, committed, ..Journal::new(worker) }
     }
 
     fn tally(eras: &[&[Journal]], promise: Promise) -> Tally {

@@ -84,7 +84,7 @@ pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role])
         let config = cluster.config(SUPERUSER, SUPERUSER);
         let session = Session::new(&config, role).expect("the server is up");
         let (rng, highest) = (rng.fork(), Arc::clone(&highest));
-        let worker = Worker { session, config, rng, role, highest, journal: Journal { worker: number, ..Journal::default() } };
+        let worker = Worker { session, config, rng, role, highest, journal: Journal::new(number) };
         |place: &Place| worker.work(place)
     };
     Crew::start((first_worker..).zip(crew).map(worker).collect())
@@ -93,7 +93,7 @@ pub fn start(cluster: &Cluster, rng: &mut Rng, first_worker: i32, crew: &[Role])
 /// A session that has just got its first ID, and takes no more.
 pub fn start_with_one_id(cluster: &Cluster, worker: i32) -> Load {
     let mut session = Session::new(&cluster.config(SUPERUSER, SUPERUSER), Role::Lone).expect("the server is up");
-    let mut journal = Journal { worker, ..Journal::default() };
+    let mut journal = Journal::new(worker);
     session.take(&mut journal, &Highest::default(), Sequence::Lone, Way::OneByOne, 1).expect("the sequence is not too far ahead");
     journal.committed = journal.returned.len();
     let worker = move |_: &Place| {

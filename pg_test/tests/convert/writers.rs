@@ -53,7 +53,8 @@ fn assert_holds(database: &Database, table: &str, acknowledged: &[i64]) {
     let mut client = database.connect();
     let mut stored = take(&mut client, &format!("SELECT id::bigint FROM {table}"));
     stored.sort_unstable();
-    assert_eq!(acknowledged.iter().filter(|id| stored.binary_search(id).is_err()).count(), 0, "of {} in {table}", acknowledged.len());
+    let missing = acknowledged.iter().filter(|id| stored.binary_search(id).is_err()).count();
+    assert_eq!(missing, 0, "missing of {} in {table}", acknowledged.len());
     assert!(stored.is_sorted_by(|a, b| a < b), "a duplicate id in {table}");
 }
 

@@ -182,7 +182,8 @@ fn a_call_that_saw_the_lease_before_its_release_generates_no_id() {
 
 #[test]
 fn a_standby_has_no_lease_until_it_is_promoted() {
-    let (_registry, mut primary, mut client) = holder(SHORT);
+    let registry = Registry::start();
+    let (mut primary, mut client) = start(wants_shard_5(&registry, "db-1", SHORT));
     run(&mut client, "CREATE TABLE t (id bigint DEFAULT snowflake_nextval('s', 5))");
     let standby = primary.standby();
     let last = first_id(&mut client, GENERATE);

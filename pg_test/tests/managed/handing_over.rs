@@ -77,7 +77,8 @@ fn a_forgotten_default_keeps_the_functions() {
 fn a_column_goes_back_to_the_managed_functions_and_a_waiting_call_fails() {
     let (database, mut client) = managed();
     run(&mut client, TABLE);
-    run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5); INSERT INTO posts (n) SELECT generate_series(101, 200)");
+    run(&mut client, "SELECT snowflake_convert_column('posts', 'id', 5)");
+    run(&mut client, "INSERT INTO posts (n) SELECT generate_series(101, 200)");
     let (rename, rest) = ("ALTER SEQUENCE s RENAME TO s_native;", BACK);
     let (before, after) = rest.split_once(rename).unwrap();
     let error = parked(&database, &mut client, "SELECT snowflake_nextval('s', 5)", &[&format!("{before}{rename}"), after]);

@@ -259,7 +259,7 @@ pub struct Record {
     pub is_disturbed: bool,
     /// The highest serial that a server has learnt.
     pub newest_learnt: u16,
-    /// The registry's clock at the latest grant.
+    /// The registry's clock at the latest grant; before the first one 0, which is before every instant of the model.
     pub latest_grant_us: i64,
     /// The properties that the last step has broken.
     pub broken: u8,
