@@ -42,8 +42,8 @@ pub fn report(denied: Denied, function: &str) -> Report {
         },
         Denied::ClassNotOwned { shard, class } => {
             let owned = Fence::OwnedShards.value();
-            let homed_shards = messages::homed_shards(class.first, class.last, class.step);
-            messages::class_not_owned(shard, homed_shards, excerpt_of(&owned), homed_shards_query(class))
+            let (shards, query) = homed_shards(class);
+            messages::class_not_owned(shard, shards, excerpt_of(&owned), query)
         }
         Denied::SettingUnknown => settings::no_ids_with_unknown(),
         Denied::SettingMasked(setting) if setting.is_lost() => messages::value_lost(setting.text()),
@@ -128,8 +128,8 @@ fn no_lease(shard: u32, class: Class) -> Report {
         let command = messages::set_on_this_server(Setting::OwnedShards.text(), format_args!("'{}'", owned.join(", ")));
         leases::not_claimed(shard, command)
     } else {
-        let homed_shards = messages::homed_shards(class.first, class.last, class.step);
-        leases::class_not_claimed(shard, homed_shards, homed_shards_query(class))
+        let (shards, query) = homed_shards(class);
+        leases::class_not_claimed(shard, shards, query)
     }
 }
 
@@ -143,9 +143,10 @@ pub fn with_last_answer(report: Report) -> Report {
     }
 }
 
-/// The query for the list of the class.
-fn homed_shards_query(Class { first, step, last }: Class) -> String {
-    format!("SELECT string_agg(n::text, ', ') FROM generate_series({first}, {last}, {step}) AS n;")
+/// Which shards homed IDs of the class have, as a sentence, and the query for their list.
+fn homed_shards(Class { first, step, last }: Class) -> (String, String) {
+    let query = format!("SELECT string_agg(n::text, ', ') FROM generate_series({first}, {last}, {step}) AS n;");
+    (messages::homed_shards(first, last, step), query)
 }
 
 /// The command that sets the fence to this value in the place where it is set now, and puts it into effect.
