@@ -46,8 +46,10 @@ pub fn children_of(parent: Pid) -> Vec<Pid> {
     let children_of_thread = |thread: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(thread?.path().join("children"));
     let threads = std::fs::read_dir(format!("/proc/{parent}/task")).expect("the kernel lists a process's threads");
     // A thread may end meanwhile.
-    let children: String = threads.filter_map(|thread| children_of_thread(thread).ok()).collect();
-    children.split_whitespace().map(|pid| Pid::from_raw(pid.parse().expect("a process ID is a number"))).collect()
+    let children: Vec<String> = threads.filter_map(|thread| children_of_thread(thread).ok()).collect();
+    assert!(!children.is_empty(), "the kernel lists a process's children");
+    let pids = children.iter().flat_map(|children| children.split_whitespace());
+    pids.map(|pid| Pid::from_raw(pid.parse().expect("a process ID is a number"))).collect()
 }
 
 /// Kills a process, and what it and its children have started, at once, as a power cut does.

@@ -52,10 +52,10 @@ pub fn while_it_waits<T: Send, U>(
     meanwhile: impl FnOnce(&mut Client) -> U,
 ) -> (T, U) {
     let pid = backend_pid(other);
-    let cancel = CancelAtPanic(other.cancel_token());
+    let token = other.cancel_token();
     scope(|scope| {
         let waiting = scope.spawn(|| call(other));
-        let _cancel = cancel;
+        let _cancel = CancelAtPanic(token);
         wait_until_it_waits_for_a_lock(client, pid);
         let done = meanwhile(client);
         (waiting.join().expect("the call returns"), done)

@@ -16,8 +16,8 @@ pub fn point_in_time(episode: &mut Episode) -> Tally {
         let load = load::start(&server, &mut episode.rng, 0, &CREW);
         let mut copy = server.base_backup();
         episode.sleep_ms(20..200);
-        let name = format!("SELECT pg_walfile_name(pg_create_restore_point('{RESTORE_POINT}'))");
-        let segment = printed(&mut server.connect(), &name);
+        let name_point = format!("SELECT pg_walfile_name(pg_create_restore_point('{RESTORE_POINT}'))");
+        let segment = printed(&mut server.connect(), &name_point);
         episode.sleep_ms(20..200);
         let mut journals = load.stop();
         wait_until_archived(&mut server.connect(), &segment);
