@@ -6,11 +6,12 @@
 -- A registry's database needs no other extension.
 DROP EXTENSION pg_snowflake;
 CREATE EXTENSION pg_snowflake_registry;
+\set helpers :folder '/data/registry.sql'
+\i :helpers
 
 \echo -- it has an ID once a server has a lease
 SELECT snowflake_registry.id() IS NULL;
-SELECT shard_id, granted FROM snowflake_registry.claim('{5}', 'db-1', '00000000-0000-4000-8000-000000000001', NULL,
-    '00000000-0000-4000-8000-000000000002', clock_timestamp() + interval '5 min', '5 min');
+SELECT shard_id, granted FROM claim('{5}', 'db-1', 1, NULL, 2);
 SELECT id = snowflake_registry.id() FROM snowflake_registry.identity;
 
 \echo -- changes that are refused
@@ -66,9 +67,10 @@ CREATE TABLE statements AS SELECT unnest(ARRAY['SELECT snowflake_registry.id()',
     'UPDATE snowflake_registry.identity SET quiet_until = NULL', 'CREATE TABLE snowflake_registry.planted ()',
     'CREATE TRIGGER t BEFORE UPDATE ON snowflake_registry.shards EXECUTE FUNCTION suppress_redundant_updates_trigger()']) AS statement;
 GRANT SELECT ON statements TO PUBLIC;
+-- A function refuses (55000) only a role that may call it: claim() does if it comes too late, on a slow machine.
 SELECT unnest(ARRAY['SET ROLE regress_registry_' || role, $$SELECT current_user, error, count(*),
     string_agg(statement, '; ') FILTER (WHERE error = 'none')
-    FROM (SELECT statement, split_part(error_of(statement), ' ', 1) AS error FROM statements) AS tried GROUP BY error ORDER BY error$$, 'RESET ROLE'])
+    FROM (SELECT statement, replace(split_part(error_of(statement), ' ', 1), '55000', 'none') AS error FROM statements) AS tried GROUP BY error ORDER BY error$$, 'RESET ROLE'])
 FROM unnest('{node,reader,other}'::text[]) AS role \gexec
 \echo -- the view lacks the serial, the nonce and the incarnation, which prove that a server holds the lease
 SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'snowflake_registry.leases'::regclass AND attnum > 0;
@@ -105,5 +107,6 @@ JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid
 WHERE extname = 'pg_snowflake_registry' AND deptype = 'e' AND classid <> 'pg_type'::regclass
     AND (pg_identify_object(classid, objid, 0)).identity !~ '^snowflake_registry(\.|$)';
 DROP SCHEMA other CASCADE;
-SELECT shard_id, granted FROM snowflake_registry.claim('{5}', 'db-1', '00000000-0000-4000-8000-000000000001', NULL,
-    '00000000-0000-4000-8000-000000000002', clock_timestamp() + interval '5 min', '5 min');
+CREATE SCHEMA other;
+\i :helpers
+SELECT shard_id, granted FROM claim('{5}', 'db-1', 1, NULL, 2);
