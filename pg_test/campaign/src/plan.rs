@@ -20,6 +20,8 @@ pub struct Plan {
     pub has_leases: bool,
     /// After this time, no episode begins.
     pub budget: Option<Duration>,
+    /// Whether an episode that breaks a promise is the last to begin.
+    pub until_broken: bool,
     pub at_a_time: usize,
 }
 
@@ -94,6 +96,7 @@ pub fn short_form(name: &str) {
         first_episode: 0,
         has_leases: true,
         budget: None,
+        until_broken: false,
         at_a_time: 1,
     });
     println!("{report}");

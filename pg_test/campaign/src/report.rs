@@ -43,6 +43,7 @@ pub struct Report {
     seed: u64,
     first_episode: u64,
     has_leases: bool,
+    until_broken: bool,
     rows: Vec<Row>,
     started: Instant,
     last_reported: Instant,
@@ -95,12 +96,15 @@ impl Report {
         }
         println!("seed {}", plan.seed);
         let now = Instant::now();
-        let Plan { seed, first_episode, has_leases, .. } = *plan;
-        Report { seed, first_episode, has_leases, rows, started: now, last_reported: now }
+        let Plan { seed, first_episode, has_leases, until_broken, .. } = *plan;
+        Report { seed, first_episode, has_leases, until_broken, rows, started: now, last_reported: now }
     }
 
     /// An episode of the fault with the smallest part done, so that a short budget serves all faults equally.
     pub(super) fn next_turn(&mut self) -> Option<Turn> {
+        if self.until_broken && self.is_broken() {
+            return None;
+        }
         let share = |row: &Row| f64::from(row.begun) / f64::from(row.wanted);
         let row = self
             .rows
@@ -138,8 +142,12 @@ impl Report {
         }
     }
 
+    pub fn is_broken(&self) -> bool {
+        self.rows.iter().any(|row| row.broken > 0)
+    }
+
     pub fn is_sound(&self) -> bool {
-        self.rows.iter().all(|row| row.broken == 0 && row.failed == 0)
+        !self.is_broken() && self.rows.iter().all(|row| row.failed == 0)
     }
 
     pub fn is_complete(&self) -> bool {
@@ -227,17 +235,33 @@ mod tests {
     use super::*;
     use crate::FAULTS;
 
-    #[test]
-    fn a_run_in_which_the_replaced_function_repeats_no_id_proves_nothing() {
+    /// The report and the first episode of a run of a fault, with the SQL edition, that has three.
+    fn begun(until_broken: bool) -> (Report, Turn) {
         let fault = FAULTS.iter().find(|fault| fault.kind() == OfTheSqlEdition).unwrap();
-        let (seed, first_episode, has_leases) = (0, 0, true);
-        let plan = Plan { faults: vec![(fault, 3)], seed, first_episode, has_leases, budget: None, at_a_time: 1 };
+        let faults = vec![(fault, 3 * fault.per_episode)];
+        let plan = Plan { faults, seed: 0, first_episode: 0, has_leases: true, budget: None, until_broken, at_a_time: 1 };
         let mut report = Report::begin(&plan);
         let turn = report.next_turn().unwrap();
+        (report, turn)
+    }
+
+    #[test]
+    fn a_run_in_which_the_replaced_function_repeats_no_id_proves_nothing() {
+        let (mut report, turn) = begun(false);
         assert!(report.is_conclusive());
         report.enter(&turn, Some(Tally::default()));
         assert!(report.is_sound() && !report.is_conclusive());
         report.enter(&turn, Some(Tally { copied_repeats: 1, ..Tally::default() }));
         assert!(report.is_conclusive());
+    }
+
+    #[test]
+    fn a_run_until_a_promise_is_broken_begins_no_episode_after_it() {
+        for until_broken in [true, false] {
+            let (mut report, turn) = begun(until_broken);
+            assert!(report.next_turn().is_some());
+            report.enter(&turn, Some(Tally { repeats: 1, ..Tally::default() }));
+            assert_eq!(report.next_turn().is_none(), until_broken);
+        }
     }
 }

@@ -19,7 +19,7 @@ pub fn run() -> Result {
         step(&format!("{name}: {}", text.lines().next().unwrap_or_default()));
         let pg_config = build(patch)?;
         let mut campaign = cargo(&["run", "--quiet", "--package", "pg_snowflake_campaign"]);
-        campaign.args(["--", "--short"]).env("PG_CONFIG", pg_config);
+        campaign.args(["--", "--short", "--until-broken"]).env("PG_CONFIG", pg_config);
         let (outcome, said) = execute_logged(&mut campaign)?;
         match (outcome, broken_promises(&said)) {
             (Ok(()), _) => {
