@@ -71,8 +71,6 @@ struct Options {
     host_name: Option<String>,
     /// The older version of the extension's SQL; `None` for the head's.
     release: Option<String>,
-    /// Whether the upgrade scripts bring that SQL to the head's.
-    is_updated: bool,
 }
 
 impl Cluster {

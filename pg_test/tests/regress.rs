@@ -2,7 +2,7 @@
 
 use pg_snowflake_harness::clock::server_at_noon;
 use pg_snowflake_harness::regress::{self, ISOLATION, REGRESS};
-use pg_snowflake_harness::{Cluster, release, top};
+use pg_snowflake_harness::{Cluster, top};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,16 +25,6 @@ fn scripts_of_concurrent_sessions_match_their_expected_files() {
 #[test]
 fn scripts_of_one_session_at_a_fixed_time_match_their_expected_files() {
     REGRESS.run_all(&server_at_noon(), &at_noon());
-}
-
-#[test]
-fn an_updated_extension_matches_the_expected_files() {
-    for version in release::older() {
-        let cluster = Cluster::builder().release(&version).updated().start();
-
-        REGRESS.run_all(&cluster, here());
-        ISOLATION.run_all(&cluster, here());
-    }
 }
 
 /// Scripts run at the same time on one server, where each sees the roles of all.

@@ -177,28 +177,36 @@ pub fn members(client: &mut Client, extension: &Extension) -> Vec<String> {
         SELECT concat_ws(' | ', pg_describe_object(classid, objid, 0), obj_description(objid, classid::regclass::name),
             CASE classid
                 WHEN 'pg_proc'::regclass THEN pg_get_functiondef(objid)
-                WHEN 'pg_class'::regclass THEN pg_get_viewdef(objid)
+                WHEN 'pg_class'::regclass THEN (
+                    SELECT concat_ws(' ', pg_get_viewdef(oid), reloptions, relpersistence) FROM pg_class WHERE oid = objid)
                 WHEN 'pg_type'::regclass THEN (
-                    SELECT concat_ws(' ', typlen, typbyval, typcategory, typispreferred, typalign, typstorage, typinput,
-                        typoutput, typreceive, typsend) FROM pg_type WHERE oid = objid)
+                    SELECT concat_ws(' ', typelem::regtype, typbasetype::regtype, to_jsonb(t)
+                        - '{oid,typnamespace,typowner,typarray,typrelid,typelem,typbasetype,typdefaultbin,typacl}'::text[])
+                    FROM pg_type AS t WHERE oid = objid)
                 WHEN 'pg_operator'::regclass THEN (
-                    SELECT concat_ws(' ', oprcode, oprcom::regoperator, oprnegate::regoperator, oprrest, oprjoin,
+                    SELECT concat_ws(' ', oprcode, oprresult::regtype, oprcom::regoperator, oprnegate::regoperator, oprrest, oprjoin,
                         oprcanmerge, oprcanhash) FROM pg_operator WHERE oid = objid)
                 WHEN 'pg_cast'::regclass THEN (
                     SELECT concat_ws(' ', castfunc::regprocedure, castcontext, castmethod)
                     FROM pg_cast WHERE oid = objid)
                 WHEN 'pg_opclass'::regclass THEN (
-                    SELECT concat_ws(' ', opcdefault, opckeytype::regtype) FROM pg_opclass WHERE oid = objid)
+                    SELECT concat_ws(' ', opcdefault, opckeytype::regtype, pg_describe_object('pg_opfamily'::regclass, opcfamily, 0))
+                    FROM pg_opclass WHERE oid = objid)
             END)
         FROM member
         UNION ALL
-        SELECT concat_ws(' | ', pg_describe_object(classid, objid, attnum), format_type(atttypid, atttypmod),
+        SELECT concat_ws(' | ', pg_describe_object(classid, objid, attnum), attnum, format_type(atttypid, atttypmod), attacl,
             col_description(objid, attnum), attnotnull, pg_get_expr(adbin, adrelid))
         FROM member JOIN pg_attribute ON classid = 'pg_class'::regclass AND objid = attrelid AND attnum > 0
         LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
         UNION ALL
         SELECT concat_ws(' | ', pg_describe_object('pg_constraint'::regclass, k.oid, 0), pg_get_constraintdef(k.oid))
         FROM member JOIN pg_constraint AS k ON classid = 'pg_class'::regclass AND objid = conrelid
+        UNION ALL
+        SELECT pg_get_indexdef(indexrelid) FROM member JOIN pg_index ON classid = 'pg_class'::regclass AND objid = indrelid
+        UNION ALL
+        SELECT concat_ws(' | ', tgenabled, pg_get_triggerdef(t.oid))
+        FROM member JOIN pg_trigger AS t ON classid = 'pg_class'::regclass AND objid = tgrelid AND NOT tgisinternal
         UNION ALL
         SELECT concat_ws(' | ', 'dumped', unnest(extconfig)::regclass, unnest(extcondition))
         FROM pg_extension WHERE extname = $1

@@ -105,12 +105,6 @@ impl Builder {
         self
     }
 
-    /// Updates what [`Builder::release`] creates to the head at once.
-    pub fn updated(mut self) -> Self {
-        self.options.is_updated = true;
-        self
-    }
-
     pub fn of_system(mut self, system: System) -> Self {
         self.system = system;
         self

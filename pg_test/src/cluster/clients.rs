@@ -64,9 +64,6 @@ impl Cluster {
             }
         };
         client.batch_execute(&create).expect("the extension can be created");
-        if self.options.is_updated {
-            client.batch_execute("ALTER EXTENSION pg_snowflake UPDATE").expect("the extension can be updated");
-        }
     }
 
     /// Runs a script with psql in that database, stops at its first error, and returns what it printed.

@@ -41,6 +41,11 @@ pub fn changes(extension: &Extension) -> Vec<Change> {
                 "ALTER TABLE snowflake_registry.shards DROP CONSTRAINT shards_shard_id_check;",
                 "ALTER TABLE snowflake_registry.shards ADD CHECK (shard_id >= 0);",
             ),
+            Change::new(
+                "A | CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON snowflake_registry.nodes",
+                "ALTER TABLE snowflake_registry.nodes ENABLE TRIGGER refuse_truncate;",
+                "ALTER TABLE snowflake_registry.nodes ENABLE ALWAYS TRIGGER refuse_truncate;",
+            ),
         ];
     }
     let create_partitions = function(&head, "snowflake_create_partitions");
