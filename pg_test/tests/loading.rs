@@ -66,7 +66,7 @@ fn prepare(builder: Builder) -> Cluster {
         "CREATE SEQUENCE s; CREATE ROLE writer LOGIN; CREATE ROLE other;
          GRANT USAGE ON SEQUENCE s TO writer;
          CREATE TABLE big AS SELECT id::bigint FROM generate_series(1, 5000) AS ids (id);
-         CREATE TABLE json AS SELECT '{{\"layout\": \"instagram\"}}'::json AS record FROM generate_series(1, 5000);
+         CREATE TABLE json AS SELECT '{{\"layout\": \"instagram\"}}'::json AS record FROM generate_series(1, 1000);
          GRANT SELECT ON big, json TO PUBLIC; ANALYZE;
          {} {} {} {} {}
          ALTER FUNCTION created_at_as_other OWNER TO other",
