@@ -13,10 +13,9 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-/// The packages with tests on real servers: the harness, the campaign, the bench, and this one.
-const PACKAGES: [&str; 4] = ["harness", "campaign", "bench", "tool"];
-/// The packages that a change of anything builds.
-const OURS: [&str; 4] = ["--exclude", "pg_snowflake", "--exclude", "pg_snowflake_examples"];
+/// The packages that a change of anything builds. The commands here and `./dev` select all of them: for another selection, cargo would
+/// build their dependencies again, with other features.
+const OURS: [&str; 5] = ["--workspace", "--exclude", "pg_snowflake", "--exclude", "pg_snowflake_examples"];
 const REFUSE_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 /// The fuzz crate has its own dependencies, and is not a member of the workspace.
 pub const FUZZ_CRATE: &str = "pg_test/fuzz/Cargo.toml";
@@ -71,20 +70,23 @@ impl Run {
     }
 
     fn all(&mut self) -> Result {
-        // What users get. It has a folder of its own, so it is built and checked beside all else that is compiled.
-        let library = thread::spawn(|| output(make("release", &pg_config()).args(["all", "lint"])));
+        // What users get. It has a folder of its own, so it is built beside all else that is compiled, and checked beside the tests.
+        let library = thread::spawn(|| output(make("release", &pg_config()).arg("all")));
         self.lint()?;
-        let crates = &mut cargo(&["test", "--package", "pg_snowflake_ids", "--package", "pg_snowflake_policies"]);
-        self.tests("unit and property tests", crates)?;
-        self.phase("compiling the real-server tests", |_| execute(&mut server_tests(&["--no-run"])))?;
-        self.phase("library, its clippy and docs", |_| {
+        self.phase("compiling the tests", |_| {
+            execute(&mut tests(&["--no-run"]))?;
+            execute(&mut tests(&["--no-run", "--test", "servers"]))
+        })?;
+        self.tests("examples in the documentation of the crates", &mut tests(&["--doc"]))?;
+        self.phase("library", |_| {
             library.join().expect("make does not panic")?;
             execute(make("release", &pg_config()).arg("install"))
         })?;
-        self.phase("real-server tests", |run| {
-            let others = server_tests(&["--lib", "--bins", "--test", "bench", "--test", "campaign"]);
-            run.count_both(others, &mut server_tests(&["--test", "servers"]))
+        let lint = thread::spawn(|| output(make("release", &pg_config()).arg("lint")));
+        self.phase("unit, property and real-server tests", |run| {
+            run.count_both(tests(&["--lib", "--bins", "--tests"]), &mut tests(&["--test", "servers"]))
         })?;
+        self.phase("library's clippy and docs", |_| lint.join().expect("make does not panic").map(|_| ()))?;
         self.phase("Makefile", |_| makefile())?;
         self.report.read("left out: tests in the server: ./dev test --in-server");
         Ok(())
@@ -129,7 +131,7 @@ pub fn lint() -> Result {
 /// tests inside a server are part of [`all`].
 pub fn short() -> Result {
     let mut run = Run::default();
-    run.tests("behaviour on real servers", &mut server_tests(&["--test", "servers"]))?;
+    run.tests("behaviour on real servers", &mut tests(&["--test", "servers"]))?;
     run.show_green("the short suite is green")
 }
 
@@ -138,7 +140,7 @@ pub fn named(name: &str) -> Result {
     let mut run = Run::default();
     let binaries = ["servers", "figures", "campaign", "bench"].map(|binary| ["--test", binary]);
     let binaries = [binaries.as_flattened(), &["--bin", "bench", "--bin", "dev", "--", name]].concat();
-    run.tests(&format!("tests named {name}"), &mut server_tests(&binaries))?;
+    run.tests(&format!("tests named {name}"), &mut tests(&binaries))?;
     if !run.report.has_tests() {
         return Err(format!("no test on real servers has \"{name}\" in its name"));
     }
@@ -149,7 +151,7 @@ pub fn named(name: &str) -> Result {
 /// Tests of rates and delays, which need the machine to themselves.
 pub fn figures() -> Result {
     let mut run = Run::default();
-    run.tests("rates and delays", &mut server_tests(&["--test", "figures"]))?;
+    run.tests("rates and delays", &mut tests(&["--test", "figures"]))?;
     run.show_green("rates and delays are as they should be")
 }
 
@@ -157,7 +159,7 @@ pub fn figures() -> Result {
 pub fn under_valgrind() -> Result {
     let mut run = Run::default();
     // One at a time. Their findings are shown even if there are none.
-    let mut test = server_tests(&["--test", "valgrind", "--", "--test-threads=1", "--nocapture"]);
+    let mut test = tests(&["--test", "valgrind", "--", "--test-threads=1", "--nocapture"]);
     run.tests("servers under valgrind", &mut test)?;
     run.show_green("nothing is wrong with the memory")
 }
@@ -194,10 +196,10 @@ fn example_tests(arguments: &[&str]) -> Command {
     test
 }
 
-/// Tests of this package; without other arguments, all except the tests that run only on request.
-fn server_tests(arguments: &[&str]) -> Command {
+/// The tests of [`OURS`]; without other arguments, all except those that run only by name.
+fn tests(arguments: &[&str]) -> Command {
     let mut test = cargo(&["test"]);
-    test.args(PACKAGES.map(|package| format!("--package=pg_snowflake_{package}"))).arg("--no-fail-fast").args(arguments);
+    test.args(OURS).arg("--no-fail-fast").args(arguments);
     // Many of them wait: for a session, or the end of a lease.
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -213,10 +215,10 @@ fn format() -> Result {
 
 /// Of all but the library, which [`make`] checks as it is built, and the examples, which have many dependencies.
 fn clippy() -> Result {
-    let of_workspace = |targets: &[&str]| execute(cargo(&["clippy", "--workspace"]).args(OURS).args(targets).args(REFUSE_WARNINGS));
+    let of_workspace = |targets: &[&str]| execute(cargo(&["clippy"]).args(OURS).args(targets).args(REFUSE_WARNINGS));
     of_workspace(&["--all-targets"])?;
-    // They are not targets of "all", since they run only on request.
-    of_workspace(&["--test", "valgrind", "--test", "figures"])?;
+    // They are not targets of "all", since they run only by name.
+    of_workspace(&["--test", "servers", "--test", "valgrind", "--test", "figures"])?;
     // The targets too. Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is enough.
     execute(
         cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets"])
@@ -226,7 +228,7 @@ fn clippy() -> Result {
 }
 
 fn docs() -> Result {
-    let doc = &mut cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    let doc = &mut cargo(&["doc", "--no-deps", "--document-private-items"]);
     execute(doc.args(OURS).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
