@@ -99,6 +99,8 @@ PGOPTIONS='-c client_min_messages=notice -c default_transaction_isolation=read\ 
 
 endef
 scripts = $(basename $(notdir $(wildcard $(srcdir)/pg_test/$(1)/*)))
+REGRESS = $(call scripts,sql)
+ISOLATION = $(call scripts,specs)
 
 # A command of cargo on the library, as it is built.
 cargo = cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f && RUSTFMT=true \
@@ -150,8 +152,8 @@ uninstall:
 # On the running server that PGHOST, PGPORT and PGUSER name, once the extension is installed there.
 installcheck:
 	mkdir -p '$(build)'
-	$(foreach test,$(call scripts,sql),$(call regress,regress/pg_regress,$(test)))
-	$(foreach test,$(call scripts,specs),$(call regress,isolation/pg_isolation_regress,$(test)))
+	$(foreach test,$(REGRESS),$(call regress,regress/pg_regress,$(test)))
+	$(foreach test,$(ISOLATION),$(call regress,isolation/pg_isolation_regress,$(test)))
 
 clean:
 	rm -rf '$(target)'/pg[0-9]*-*
