@@ -14,8 +14,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-/// The packages that a change of anything builds. The commands here and `./dev` select all of them: for another selection, cargo would
-/// build their dependencies again, with other features.
+/// The packages that a change of anything builds. The commands here and the build of this program select all of them: for another
+/// selection, cargo would build their dependencies again, with other features.
 const OURS: [&str; 5] = ["--workspace", "--exclude", "pg_snowflake", "--exclude", "pg_snowflake_examples"];
 const REFUSE_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 /// The fuzz crate has its own dependencies, and is not a member of the workspace.
@@ -84,10 +84,12 @@ impl Run {
             execute(make("release", &pg_config()).arg("install"))
         })?;
         let lint = thread::spawn(|| output(make("release", &pg_config()).arg("lint")));
-        self.phase("unit, property and real-server tests", |run| {
+        let tested = self.phase("unit, property and real-server tests", |run| {
             run.count_both(tests(&["--lib", "--bins", "--tests"]), &mut tests(&["--test", "servers"]))
-        })?;
-        self.phase("library's clippy and docs", |_| lint.join().expect("make does not panic").map(|_| ()))?;
+        });
+        self.phase("library's clippy and docs", |_| lint.join().expect("make does not panic").map(|_| ()))
+            .map_err(|error| format!("{error}\n{}", tested.as_ref().err().map_or("", |failed| failed)))?;
+        tested?;
         self.phase("Makefile", |_| makefile())?;
         self.report.read("left out: tests in the server: ./dev test --in-server");
         Ok(())
@@ -271,7 +273,7 @@ fn makefile() -> Result {
     let make = || make("release", &pg_config());
     let destination = run_folder().join("destination");
     let server = Cluster::new();
-    // The scripts are tests of their own above, so one is enough to try the target; CI's test of the packages runs all of them.
+    // The scripts are tests of their own above, so one of each kind is enough; CI's test of the packages runs all of them.
     let named = output(make().args(["--dry-run", "installcheck"]))?;
     for script in tracked_files(&["pg_test/sql/*", "pg_test/specs/*"])? {
         let name = Path::new(&script).file_stem().unwrap_or_default().to_string_lossy().into_owned();
