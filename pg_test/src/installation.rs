@@ -156,6 +156,11 @@ pub fn as_server_user(program: impl AsRef<OsStr>, dir: &Path) -> Command {
     command
 }
 
+/// An option of a program, with a path.
+pub(crate) fn option(name: &str, path: &Path) -> String {
+    format!("{name}={}", path.display())
+}
+
 /// The user that Debian's package creates, if the tests run as root, which PostgreSQL refuses.
 fn server_user() -> Option<&'static User> {
     static USER: OnceLock<Option<User>> = OnceLock::new();

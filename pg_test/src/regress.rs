@@ -3,7 +3,8 @@
 //! They come with the server's development files. They are called directly because their wrappers silently pass a test
 //! without an expected file.
 
-use crate::{Cluster, SUPERUSER, installation, top};
+use crate::installation::{self, option};
+use crate::{Cluster, SUPERUSER, top};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -154,8 +155,4 @@ fn report(output: &Output, output_dir: &Path) -> String {
         diffs => diffs.expect("the differences can be read"),
     };
     format!("{}{}\n{diffs}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn option(name: &str, path: &Path) -> String {
-    format!("{name}={}", path.display())
 }

@@ -166,7 +166,7 @@ fn install(script: &str, text: &str) {
         .unwrap_or_else(|error| panic!("{}: {error}", passing.display()));
 }
 
-fn read(path: &Path) -> String {
+pub fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

@@ -4,7 +4,7 @@
 //! Debian's server is not built for valgrind (`USE_VALGRIND`), so `malloc` is what counts as allocation, and not each
 //! `palloc` within the blocks that come from it.
 
-use crate::installation;
+use crate::installation::{self, option};
 use std::path::Path;
 use std::process::Command;
 
@@ -98,10 +98,6 @@ impl Findings {
             }
         }
     }
-}
-
-fn option(name: &str, path: &Path) -> String {
-    format!("{name}={}", path.display())
 }
 
 #[cfg(test)]

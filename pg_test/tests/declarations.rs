@@ -3,6 +3,7 @@
 //! Each foreign function in `src`, each `#[repr(C)]` struct, and each constant whose comment begins with a C name and its
 //! header, is written as C here, and the C compiler compares it with the headers.
 
+use crate::wrappers::parsed;
 use pg_snowflake_harness::installation::{bindir, major, pg_config};
 use pg_snowflake_harness::prelude::*;
 use quote::ToTokens;
@@ -30,9 +31,7 @@ const OWN_STRUCTS: [&str; 6] = ["PQconninfoOption", "CoverageRecord", "ForeignHo
 fn declarations_match_the_servers_headers() {
     let mut c = C { major: major(bindir()), ..C::default() };
     for file in rust_files(&top().join("src")) {
-        let text = fs::read_to_string(&file).unwrap();
-        let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{file:?}: {error}"));
-        c.visit_file(&parsed);
+        c.visit_file(&parsed(&file));
     }
     assert!(c.functions > 30 && c.structs > 3 && c.constants > 3, "{c:?}");
     compile(&c.text());

@@ -22,6 +22,8 @@ const LONG: &str = "5min";
 /// A lease whose end a test waits for.
 const SHORT: &str = "1s";
 
+const NO_EXTENSION: &str = "registry does not have the extension pg_snowflake_registry";
+
 const NO_LEASE: Refusal = refusal("55000", "no lease for shard 5");
 
 /// The view of the leases, with the columns that only the table has.

@@ -1,11 +1,9 @@
 //! Released files never change, and the places that state the version state the same one; those of JavaScript and pg_tle are found by
 //! the tool's `version.rs`.
 
-use pg_snowflake_harness::release;
+use pg_snowflake_harness::release::{self, read};
 use pg_snowflake_harness::top;
 use serde_json::Value;
-use std::fs;
-use std::path::Path;
 
 #[test]
 fn the_sql_of_a_release_never_changes_and_scripts_update_it_to_the_head() {
@@ -65,8 +63,4 @@ fn a_release_has_no_placeholder() {
     let placeholders = release::placeholders();
 
     assert!(release::head().ends_with("-dev") || placeholders.is_empty(), "{placeholders}");
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }

@@ -4,7 +4,7 @@ use crate::declarations::rust_files;
 use object::{Object, ObjectSymbol};
 use pg_snowflake_harness::installation::pg_config;
 use pg_snowflake_harness::prelude::*;
-use pg_snowflake_harness::release::{self, EXTENSIONS, SNOWFLAKE};
+use pg_snowflake_harness::release::{self, EXTENSIONS, SNOWFLAKE, read};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -354,10 +354,6 @@ fn expanded(rule: &str, call: &str) -> Vec<syn::File> {
     files.collect()
 }
 
-fn parsed(file: &Path) -> syn::File {
+pub fn parsed(file: &Path) -> syn::File {
     syn::parse_file(&read(file)).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
-}
-
-fn read(file: &Path) -> String {
-    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }

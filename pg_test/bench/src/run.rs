@@ -2,6 +2,7 @@
 
 use crate::contenders::{ALL, Contender, FLOOR};
 use crate::samples::Samples;
+pub use pg_snowflake_harness::ask::run as execute;
 use pg_snowflake_harness::{Builder, Cluster, SUPERUSER, installation, top};
 use postgres::Client;
 use std::process::Command;
@@ -97,10 +98,6 @@ fn compiled_floor(server: &Cluster) -> String {
 
 pub fn connect(server: &Cluster, contender: &Contender) -> Client {
     server.connect_to(SUPERUSER, contender.name)
-}
-
-pub fn execute(client: &mut Client, statement: &str) {
-    client.batch_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
 }
 
 /// Empties the table `posts`, so that no turn inserts into a larger table than another, creates WAL files, or writes pages that the

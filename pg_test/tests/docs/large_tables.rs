@@ -1,6 +1,6 @@
 //! The steps of docs/migrate.md for large tables with integer keys, and the script that lists what they would lose or fail on.
 
-use super::page::page;
+use super::page::{between, page};
 use pg_snowflake_harness::installation::has_major;
 use pg_snowflake_harness::prelude::*;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -53,13 +53,6 @@ fn list(psql: &dyn Fn(&str) -> String, table: &str, column: &str) -> Vec<Row> {
 /// What the script has printed for a step.
 fn of_step(rows: &[Row], step: &str) -> String {
     rows.iter().filter(|row| row.step == step).map(|row| &*row.what).collect()
-}
-
-/// The part of a text between the lines that begin with these words.
-fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
-    let after = text.split_once(begin).unwrap_or_else(|| panic!("there is no {begin}")).1;
-    let lines = after.split_once('\n').expect("more lines").1;
-    lines.split_once(end).unwrap_or_else(|| panic!("there is no {end}")).0
 }
 
 /// The block with the steps.

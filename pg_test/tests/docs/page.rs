@@ -153,6 +153,13 @@ pub fn page(path: &str) -> Page {
     Page::read(top().join(path))
 }
 
+/// The part of a text between the lines that begin with these words.
+pub fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
+    let after = text.split_once(begin).unwrap_or_else(|| panic!("there is no {begin}")).1;
+    let lines = after.split_once('\n').expect("more lines").1;
+    lines.split_once(end).unwrap_or_else(|| panic!("there is no {end}")).0
+}
+
 /// All of them.
 pub fn pages() -> Vec<Page> {
     let mut pages = markdown_in(&top().join("docs"));

@@ -1,6 +1,6 @@
 //! What the README quotes from other pages.
 
-use super::page::page;
+use super::page::{between, page};
 
 /// A figure of the README: the words around it, the row and the columns of the summary that it is of, and how many of the
 /// row's unit it counts.
@@ -29,7 +29,7 @@ fn the_figures_of_the_readme_are_those_of_the_newest_release_rounded_to_two_digi
     let major = newest_release(benchmarks.text());
     let source = format!("from PostgreSQL {major} ");
     assert!(claims.contains(&source), "{source} is not in\n{claims}");
-    let summary = between(benchmarks.text(), "<!-- summary: begin -->\n", "<!-- summary: end -->");
+    let summary = between(benchmarks.text(), "<!-- summary: begin", "<!-- summary: end -->");
     assert!(summary.starts_with(&format!("| PostgreSQL {major}.")), "{summary}");
 
     let words: Vec<&str> = claims.split_whitespace().collect();
@@ -94,9 +94,4 @@ fn is_rounded(figure: f64, recorded: f64) -> bool {
 /// A number as text, such as "1,200" or "1.9".
 fn number(word: &str) -> Option<f64> {
     word.replace(',', "").parse().ok()
-}
-
-fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
-    let (_, after) = text.split_once(begin).unwrap_or_else(|| panic!("there is no {begin}"));
-    after.split_once(end).unwrap_or_else(|| panic!("there is no {end} after {begin}")).0
 }

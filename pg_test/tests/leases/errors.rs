@@ -1,6 +1,8 @@
 //! What keeps a server from having leases: each is reported once, and the server generates no IDs.
 
-use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, reload_with, set, start, wait_for_error, wait_for_lease, wants_shard_5};
+use super::{
+    GENERATE, LONG, NO_EXTENSION, NO_LEASE, SHORT, holder, reload_with, set, start, wait_for_error, wait_for_lease, wants_shard_5,
+};
 use pg_snowflake_harness::leases::{Registry, answers_kept_back, first_id, node, restart_worker, waiting_sessions};
 use pg_snowflake_harness::prelude::*;
 use pg_snowflake_harness::{installation, release};
@@ -20,8 +22,6 @@ fn assert_refused_because(server: &Cluster, client: &mut Client, reason: &str) {
     assert!(error.detail().is_some() && error.hint().is_some(), "{error:?}");
     assert!(server.log().contains(reason), "{reason:?} is not in the log:\n{}", server.log());
 }
-
-const NO_EXTENSION: &str = "registry does not have the extension pg_snowflake_registry";
 
 #[test]
 fn a_registry_that_cannot_be_used_grants_nothing() {

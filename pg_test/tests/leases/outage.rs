@@ -1,6 +1,6 @@
 //! A registry that is down, moves, or is restored.
 
-use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, of_lease, start, wait_for_error, wait_for_lease, wants_shard_5};
+use super::{GENERATE, LONG, NO_EXTENSION, NO_LEASE, SHORT, holder, of_lease, start, wait_for_error, wait_for_lease, wants_shard_5};
 use pg_snowflake_harness::installation;
 use pg_snowflake_harness::leases::{GRANTS, Registry, first_id, node};
 use pg_snowflake_harness::prelude::*;
@@ -133,5 +133,3 @@ fn without_its_registrys_extension_a_server_generates_until_its_lease_ends_and_s
     wait_for_error(&mut client, "%not the one that this server has used%");
     assert_eq!(of_lease(&registry, "node"), "");
 }
-
-const NO_EXTENSION: &str = "registry does not have the extension pg_snowflake_registry";
