@@ -31,4 +31,5 @@ SELECT why, error_of(format('SELECT snowflake_from_uuid(%L, %L)', uuid, layout))
     ('of another variant', '0194d3b8-1c00-7000-c000-000000000000', 'instagram'),
     ('a bit above the shard', '0194d3b8-1c00-7000-8000-000000800000', 'instagram'),
     ('before the epoch', '00000000-0001-7000-8000-000000000000', 'instagram'),
+    ('a bit within the millisecond', '0194d3b8-1c00-7001-8000-000000000000', 'instagram'),
     ('between two ticks', '0194d3b8-1c01-7000-8000-000000000000', 'sonyflake')) AS uuids (why, uuid, layout);
