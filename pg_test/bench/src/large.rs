@@ -59,12 +59,11 @@ pub fn large(run: &mut Run) {
         let before = counted(&server, client);
         let tps = fill(contender);
         let after = counted(&server, client);
-        let [wal_bytes, images, checkpoints] = std::array::from_fn(|n| after[n] - before[n]);
+        let [wal_bytes, checkpoints] = std::array::from_fn(|n| after[n] - before[n]);
         let key_bytes = value(client, "SELECT pg_relation_size('posts_pkey')::float8");
         let mut add = |measure, value| run.samples.add(round, contender.name, measure, value);
         add("large_rows_per_s", tps * ROWS_OF_AN_INSERT as f64);
         add("large_wal_bytes_per_row", wal_bytes / rows);
-        add("large_full_page_images_per_1000_rows", images / rows * 1000.0);
         add("large_key_bytes", key_bytes);
         // What makes the difference to a small table.
         if key_bytes < 4.0 * (buffers_kb << 10) as f64 || checkpoints < 2.0 {
@@ -79,8 +78,8 @@ pub fn large(run: &mut Run) {
     });
 }
 
-/// The bytes of WAL, the full-page images in it, and the checkpoints so far, by pgbench's sessions and this one.
-fn counted(server: &Cluster, client: &mut Client) -> [f64; 3] {
+/// The bytes of WAL and the checkpoints so far, by pgbench's sessions and this one.
+fn counted(server: &Cluster, client: &mut Client) -> [f64; 2] {
     // A session reports what it has counted before it leaves pg_stat_activity.
     wait_for(
         client,
@@ -88,8 +87,7 @@ fn counted(server: &Cluster, client: &mut Client) -> [f64; 3] {
         "pgbench's sessions are gone",
     );
     execute(client, "SELECT pg_stat_force_next_flush()");
-    let [wal_bytes, images] = ["wal_bytes", "wal_fpi"].map(|column| value(client, &format!("SELECT {column}::float8 FROM pg_stat_wal")));
-    [wal_bytes, images, checkpoints_in(&server.log()) as f64]
+    [value(client, "SELECT wal_bytes::float8 FROM pg_stat_wal"), checkpoints_in(&server.log()) as f64]
 }
 
 /// The checkpoints in a server's log that began by themselves, because of WAL or time.

@@ -28,7 +28,7 @@ const ROUNDS_OF_INSERTS: usize = INSERT_ROUNDS * ROUNDS;
 pub const LARGE_ROUNDS: usize = 3;
 
 #[rustfmt::skip]
-pub const MEASURES: [Measure; 32] = [
+pub const MEASURES: [Measure; 29] = [
     timed("ns_per_id", "ns for an ID in one session", 0, ROUNDS),
     timed("ns_per_id_with_loop", "ns for an ID with the loop", 0, ROUNDS),
     timed("ns_per_first_id", "ns for the first ID of a transaction", 0, ROUNDS),
@@ -51,14 +51,11 @@ pub const MEASURES: [Measure; 32] = [
     counted("instructions_per_insert", "instructions of a one-row `INSERT`", 0, 1),
     timed("bulk_insert_s", "s for 1,000,000 rows in one `INSERT`", 2, ROUNDS),
     counted("primary_key_bytes", "bytes of their primary key", 0, ROUNDS),
-    counted("bulk_insert_wal_bytes_per_row", "WAL bytes of their row", 0, ROUNDS),
     timed("large_rows_per_s", "rows per second, key larger than `shared_buffers`", 0, LARGE_ROUNDS),
     counted("large_wal_bytes_per_row", "WAL bytes of a row, key larger than `shared_buffers`", 0, LARGE_ROUNDS),
-    counted("large_full_page_images_per_1000_rows", "full-page images of 1,000 rows, key larger than `shared_buffers`", 1, LARGE_ROUNDS),
     counted("large_key_bytes", "bytes of a key larger than `shared_buffers`", 0, LARGE_ROUNDS),
     timed("ns_per_row", "ns per row above the scan", 1, ROUNDS),
     timed("ns_per_row_with_scan", "ns per row with the scan", 1, ROUNDS),
-    timed("ns_per_row_parallel", "ns per row above the scan, two parallel workers", 1, ROUNDS),
     timed("ns_per_row_with_scan_parallel", "ns per row with the scan, two parallel workers", 1, ROUNDS),
     timed("span_rows_per_s", "rows per second, in a tenth of the whole time", 0, ROUNDS),
 ];

@@ -3,12 +3,9 @@
 use crate::contenders::OURS;
 use crate::run::{Run, connect, database_of, execute, server, value};
 use crate::turns::interleaved;
-use pg_snowflake_harness::{Cluster, installation};
+use pg_snowflake_harness::Cluster;
 use postgres::Client;
 use std::time::Instant;
-
-/// The first major whose `uuid_extract_timestamp()` reads UUIDs of version 7.
-const UUID_TIMES: u32 = 18;
 
 const ROWS: i64 = 10_000_000;
 
@@ -17,13 +14,12 @@ const SCAN: &str = "scan";
 /// What is read of each row: the name in the CSV, the title, the expression, and the name of what must return the same. The arithmetic is
 /// that of the default layout, whose epoch is 1262304000 s after 1970.
 #[rustfmt::skip]
-pub const EXPRESSIONS: [(&str, &str, &str, &str); 13] = [
+pub const EXPRESSIONS: [(&str, &str, &str, &str); 9] = [
     (SCAN, "the scan, `count(id)`", "id", ""),
     ("shard", "`snowflake_shard_id(id)`", "snowflake_shard_id(id)", "shard_in_sql"),
     ("shard_in_sql", "its arithmetic in SQL", "((id # (id >> 12)) & 4095)::int", ""),
     ("time", "`snowflake_created_at(id)`", "snowflake_created_at(id)", "time_in_sql"),
     ("time_in_sql", "its arithmetic in SQL", "to_timestamp((id >> 22) / 1000::float8 + 1262304000)", ""),
-    ("time_by_interval", "the same with an `interval`", "timestamptz '2010-01-01 00:00+00' + (id >> 22) * interval '1 ms'", ""),
     ("decode", "`snowflake_decode(id)`", "snowflake_decode(id)", "decode_in_sql"),
     ("decode_in_sql", "its arithmetic in SQL",
         "ROW(to_timestamp((id >> 22) / 1000::float8 + 1262304000), ((id # (id >> 12)) & 4095)::int, ((id >> 12) & 1023)::int)", ""),
@@ -32,13 +28,7 @@ pub const EXPRESSIONS: [(&str, &str, &str, &str); 13] = [
     // The first IDs of these two times.
     ("is_between_in_sql", "its arithmetic in SQL",
         "id >= (1767226200000 - 1262304000000) << 22 AND id < (1767226800000 - 1262304000000) << 22", ""),
-    (UUID_TIME, "`uuid_extract_timestamp(key)`", "uuid_extract_timestamp(key)", ""),
-    ("time_column", "a `timestamptz` column", "created_at", ""),
-    ("column_is_between", "whether that column is in the span",
-        "created_at >= timestamptz '2026-01-01 00:10+00' AND created_at < timestamptz '2026-01-01 00:20+00'", ""),
 ];
-
-const UUID_TIME: &str = "uuid_time";
 
 /// The ways to find the rows of a span of time: the name in the CSV, the title, the condition and the index.
 #[rustfmt::skip]
@@ -70,9 +60,6 @@ pub fn reading(run: &mut Run) {
     let mut readers = Vec::new();
     for (workers, measure) in [(0, "ns_per_row_with_scan"), (2, "ns_per_row_with_scan_parallel")] {
         for (name, _, expression, twin) in EXPRESSIONS {
-            if name == UUID_TIME && installation::major(installation::bindir()) < UUID_TIMES {
-                continue;
-            }
             let query = format!("SELECT count({expression}) FROM posts");
             let part = if workers == 0 { "" } else { "Workers Planned: 2" };
             let mut reader = Reader::new(&server, name, query, measure, workers, part);
@@ -104,16 +91,15 @@ pub fn reading(run: &mut Run) {
         run.samples.add(round, reader.name, reader.measure, value);
     });
     run.samples.subtract("ns_per_row_with_scan", "ns_per_row", SCAN);
-    run.samples.subtract("ns_per_row_with_scan_parallel", "ns_per_row_parallel", SCAN);
 }
 
-/// Rows of IDs in order, each with the same time in a column and in a UUID.
+/// Rows of IDs in order, each with the same time in a column.
 fn create_posts(client: &mut Client, rows: i64) {
     execute(
         client,
         &format!(
-            "CREATE TABLE posts (id bigint, created_at timestamptz, key uuid, body text);
-             INSERT INTO posts SELECT id, snowflake_created_at(id), snowflake_to_uuid(id), 'a post'
+            "CREATE TABLE posts (id bigint, created_at timestamptz, body text);
+             INSERT INTO posts SELECT id, snowflake_created_at(id), 'a post'
              FROM (SELECT snowflake_encode(timestamptz '{START}' + n / {ROWS_PER_MS} * interval '1 ms', 5, n % 1024) AS id
                    FROM (SELECT generate_series(0, {rows} - 1)::int AS n) AS series) AS ids;
              ALTER TABLE posts ADD PRIMARY KEY (id);

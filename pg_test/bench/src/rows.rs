@@ -4,7 +4,7 @@
 use crate::contenders::{COPIED_SQL, Contender, INSERT};
 use crate::limits::is_due;
 use crate::measures::{CLIENTS, INSERT_ROUNDS};
-use crate::run::{Run, connect, database_of, empty, execute, server, tps, value, wal_bytes};
+use crate::run::{Run, connect, database_of, empty, execute, server, tps, value};
 use crate::turns::interleaved;
 use pg_snowflake_harness::Cluster;
 use postgres::Client;
@@ -37,19 +37,17 @@ pub fn bulk(run: &mut Run) {
         if !["bulk_insert_s", "primary_key_bytes"].into_iter().any(is_due) {
             return;
         }
-        let Some((seconds, wal_bytes)) = fill(run, contender, client, rows) else { return };
+        let Some(seconds) = fill(run, contender, client, rows) else { return };
         let key_bytes = value(client, "SELECT pg_relation_size('posts_pkey')::float8");
         let mut add = |measure, value| run.samples.add(round, contender.name, measure, value);
         add("bulk_insert_s", seconds);
-        add("bulk_insert_wal_bytes_per_row", wal_bytes / rows as f64);
         add("primary_key_bytes", key_bytes);
     });
 }
 
-/// The seconds that an INSERT into an empty table takes, and the bytes of its WAL; `None` if the key rejects the IDs.
-fn fill(run: &mut Run, contender: &Contender, client: &mut Client, rows: i64) -> Option<(f64, f64)> {
+/// The seconds that an INSERT into an empty table takes; `None` if the key rejects the IDs.
+fn fill(run: &mut Run, contender: &Contender, client: &mut Client, rows: i64) -> Option<f64> {
     empty(client);
-    let wal = wal_bytes(client);
     let began = Instant::now();
     match client.execute(&contender.insert("source", rows), &[]) {
         Err(error) if contender.name == COPIED_SQL && error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
@@ -59,7 +57,7 @@ fn fill(run: &mut Run, contender: &Contender, client: &mut Client, rows: i64) ->
         }
         filled => filled.unwrap_or_else(|error| panic!("{}: {error:?}", contender.name)),
     };
-    Some((began.elapsed().as_secs_f64(), wal_bytes(client) - wal))
+    Some(began.elapsed().as_secs_f64())
 }
 
 /// One contender's transactions with a number of clients.

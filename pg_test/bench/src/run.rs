@@ -114,11 +114,6 @@ where
     client.query_one(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}")).get(0)
 }
 
-/// The bytes of WAL that the server has written so far.
-pub fn wal_bytes(client: &mut Client) -> f64 {
-    value(client, "SELECT (pg_current_wal_insert_lsn() - '0/0')::float8")
-}
-
 /// The transactions per second that pgbench reports, with so many of each client, in a database or with a connection string. Statements
 /// are prepared.
 pub fn tps(server: &Cluster, database: &str, clients: u32, transactions: u32, script: &str) -> f64 {
