@@ -88,15 +88,3 @@ fn a_revoked_privilege_discards_cached_counters() {
 
     assert_eq!(counter(take_one(&mut writer, TAKE)), start + 10);
 }
-
-#[test]
-fn a_killed_server_continues_above_cached_counters() {
-    let Ahead { mut cluster, mut client, start } = Ahead::caching(10);
-    assert_eq!(counter(take_one(&mut client, TAKE)), start);
-    assert_eq!(counter(take_one(&mut client, TAKE)), start + 1);
-
-    cluster.crash();
-
-    let resumed = counter(take_one(&mut cluster.connect(), TAKE));
-    assert!(resumed > start + 9, "cached up to {}, resumed at {resumed}", start + 9);
-}

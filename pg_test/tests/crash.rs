@@ -9,13 +9,19 @@ const LOGGED_AHEAD: i64 = 100 * SEQS;
 #[test]
 fn a_crash_resumes_the_counter_at_most_100_ms_ahead_and_never_behind() {
     let ways_to_crash: [fn(&mut Cluster); 2] = [Cluster::crash, |cluster| cluster.restart(Shutdown::Immediate)];
-    let Ahead { mut cluster, .. } = Ahead::caching(1);
-    for crash in ways_to_crash {
-        for count in [1, 1000, 150_000] {
-            let issued = last_counter(&mut cluster.connect(), count);
-            crash(&mut cluster);
-            let resumed = state(&mut cluster.connect(), "s").last_value;
-            assert!((issued..=issued + LOGGED_AHEAD).contains(&resumed), "issued {count} ids up to {issued}, resumed at {resumed}");
+    for cache in [1, 10] {
+        let Ahead { mut cluster, .. } = Ahead::caching(cache);
+        for crash in ways_to_crash {
+            for count in [1, 1000, 150_000] {
+                let mut client = cluster.connect();
+                let last = last_counter(&mut client, count);
+                // With those that a session has cached.
+                let issued = state(&mut client, "s").last_value;
+                assert!((last..last + cache).contains(&issued), "issued up to {last}, with a cache of {cache} up to {issued}");
+                crash(&mut cluster);
+                let resumed = state(&mut cluster.connect(), "s").last_value;
+                assert!((issued..=issued + LOGGED_AHEAD).contains(&resumed), "issued {count} ids up to {issued}, resumed at {resumed}");
+            }
         }
     }
 }
