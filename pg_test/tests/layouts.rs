@@ -59,9 +59,11 @@ fn receive(client: &mut Client, layout: &[u8]) -> Result<(), String> {
 
 #[test]
 fn a_dump_with_layouts_in_default_check_and_index_restores_and_goes_on_above() {
+    // Ahead of the clock, which would otherwise hide a counter that fell back.
+    let start = counter_in_an_hour();
     let sql = format!(
         "CREATE SEQUENCE s;
-         CREATE SEQUENCE t; CREATE SEQUENCE u;
+         CREATE SEQUENCE t; CREATE SEQUENCE u START {start};
          CREATE TABLE posts (
              id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 3, '{CUSTOM}'),
              written timestamptz GENERATED ALWAYS AS (snowflake_created_at(id, '{CUSTOM}')) STORED,
@@ -70,21 +72,26 @@ fn a_dump_with_layouts_in_default_check_and_index_restores_and_goes_on_above() {
          CREATE INDEX posts_written ON posts (snowflake_created_at(id, '{CUSTOM}'));
          CREATE TABLE tweets (id snowflake DEFAULT snowflake_nextval('t', 7, 'twitter'), layout snowflake_layout DEFAULT 'twitter');
          CREATE TABLE homed (id bigint DEFAULT snowflake_nextval_homed('u', 1, 4, 8, 'postgres'),
-             in_ranges bigint DEFAULT snowflake_nextval_homed_in_ranges('u', 1, '{{[0,)}}'::int8multirange, 'postgres'));
+             in_ranges bigint DEFAULT snowflake_nextval_homed_in_ranges('u', 1, '{{[0,)}}'::int8multirange, 'postgres'),
+             plain bigint DEFAULT snowflake_nextval('u', 5));
          INSERT INTO posts (body) SELECT 'old' FROM generate_series(1, 1000)"
     );
-    let (source, mut client) = database_with(&sql);
+    let source = Database::new().setting("pg_snowflake.max_lead", "2h");
+    let mut client = source.connect();
+    run(&mut client, &sql);
     client.batch_execute("INSERT INTO tweets DEFAULT VALUES").unwrap();
     let last = take_one(&mut client, "SELECT max(id) FROM posts");
+    let plain = take_one(&mut client, "INSERT INTO homed DEFAULT VALUES RETURNING plain");
 
-    let target = Database::restored(&source.dump());
+    let target = Database::restored(&source.dump()).setting("pg_snowflake.max_lead", "2h");
     let mut restored = target.connect();
 
     let all = "SELECT id, written, body FROM posts ORDER BY id";
     assert_eq!(printed(&mut restored, all), printed(&mut client, all));
     let defaults = "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef ORDER BY 1";
     assert_eq!(printed(&mut restored, defaults), printed(&mut client, defaults));
-    restored.batch_execute("INSERT INTO homed DEFAULT VALUES").unwrap();
+    let next = take_one(&mut restored, "INSERT INTO homed DEFAULT VALUES RETURNING plain");
+    assert!(next > plain, "{next} after {plain}");
     let new = take_one(&mut restored, "INSERT INTO posts (body) VALUES ('new') RETURNING id");
     assert!(new > last, "{new} after {last}");
     let pieces = "SELECT count(*) FROM pg_indexes WHERE indexname = 'posts_written' AND indexdef LIKE '%100us%'
