@@ -89,6 +89,14 @@ CREATE SCHEMA other;
 CREATE FUNCTION other.snowflake_nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
 SELECT call, s.* FROM unnest(ARRAY[$$other.snowflake_nextval('s')$$, $$other.snowflake_nextval('s') + public.snowflake_nextval('s', 6)$$])
     AS call LEFT JOIN shown(call) AS s ON true;
+\echo -- nor is one that the owner of the extension has added to it: its arguments can be of any type, whose bits would be shown
+BEGIN;
+CREATE FUNCTION snowflake_nextval(text) RETURNS bigint LANGUAGE sql RETURN 1;
+CREATE FUNCTION snowflake_nextval(text, int, text) RETURNS bigint LANGUAGE sql RETURN 1;
+ALTER EXTENSION pg_snowflake ADD FUNCTION snowflake_nextval(text);
+ALTER EXTENSION pg_snowflake ADD FUNCTION snowflake_nextval(text, int, text);
+SELECT * FROM shown($$snowflake_nextval('s'::regclass, 6) + snowflake_nextval('s'::text) + snowflake_nextval('s'::text, 5, 'x'::text)$$);
+ROLLBACK;
 
 \echo -- the extension in another schema
 BEGIN;
@@ -107,6 +115,37 @@ SELECT * FROM shown($$snowflake_nextval('s', 6)$$) \g (tuples_only=off)
 SELECT table_name, column_name, sequence, shard_id, regexp_replace(error, '\d{7,} bytes', '<size> bytes') AS error
 FROM snowflake_columns ORDER BY table_name::text \g (tuples_only=off format=aligned)
 DROP TABLE long;
+
+\echo -- one that is nested too deeply for the stack of this session, which continues, in the same transaction
+SELECT repeat('::bigint::int', 1000) AS casts \gset
+CREATE TABLE deep (id bigint DEFAULT snowflake_nextval('s', 5:casts));
+SELECT table_name, shard_id, error FROM snowflake_columns ORDER BY table_name::text;
+SET max_stack_depth = '200kB';
+BEGIN;
+SELECT json_strip_nulls(to_json(c)) FROM snowflake_columns AS c WHERE table_name = 'deep'::regclass;
+SELECT table_name, function, sequence, shard_id, error FROM snowflake_columns ORDER BY table_name::text;
+COMMIT;
+RESET max_stack_depth;
+DROP TABLE deep;
+\echo -- a deep view as the sequence, and a table with a deep policy or rule: opening these would read it
+CREATE VIEW deep AS SELECT 5:casts AS id;
+CREATE TABLE by_view (id bigint DEFAULT snowflake_nextval('deep', 5));
+CREATE TABLE by_none (id bigint PRIMARY KEY DEFAULT snowflake_nextval('s', 5));
+INSERT INTO by_none
+SELECT (extract(epoch FROM now()) * 1000)::bigint - 1314220021721 << 23 | n * 2 FROM generate_series(1, 2) AS n;
+CREATE TABLE by_policy (LIKE by_none INCLUDING ALL);
+INSERT INTO by_policy TABLE by_none;
+CREATE POLICY p ON by_policy USING (5:casts = 5);
+ALTER TABLE by_policy ENABLE ROW LEVEL SECURITY;
+CREATE TABLE by_rule (LIKE by_none INCLUDING ALL);
+INSERT INTO by_rule TABLE by_none;
+CREATE RULE r AS ON INSERT TO by_rule WHERE 5:casts = 5 DO ALSO NOTHING;
+\c -
+SET max_stack_depth = '200kB';
+SELECT table_name, sequence, shard_id, left(error, 43) FROM snowflake_columns ORDER BY table_name::text;
+RESET max_stack_depth;
+DROP TABLE by_view, by_none, by_policy, by_rule;
+DROP VIEW deep;
 
 \echo -- the error is the one that an INSERT raises
 CREATE SEQUENCE small AS int;
