@@ -139,6 +139,29 @@ END $$;
 CREATE DOMAIN key AS bigint;
 SELECT type, is_kept(type, :in_an_hour) FROM unnest('{bigint,snowflake,key}'::text[]) AS type;
 DROP DOMAIN key;
+-- a sequence that other callers use keeps its counter, too; this session calls it only after the conversion: a session never goes back
+-- below its own IDs
+CREATE FUNCTION goes_on(change text) RETURNS boolean LANGUAGE plpgsql SET pg_snowflake.max_lead = '100ms' AS $$
+DECLARE
+    start CONSTANT bigint := snowflake_min_id(now() + interval '1 hour') >> 12;
+    generated bigint;
+BEGIN
+    EXECUTE 'CREATE SEQUENCE s; CREATE TABLE posts (id bigint); ALTER SEQUENCE s OWNED BY posts.id; ALTER TABLE posts ALTER id ' || change;
+    PERFORM setval('s', start);
+    PERFORM snowflake_convert_column('posts', 'id', 5);
+    SET LOCAL pg_snowflake.max_lead = '2h';
+    INSERT INTO posts DEFAULT VALUES RETURNING id INTO generated;
+    DROP TABLE posts;
+    RETURN generated >> 12 > start;
+END $$;
+CREATE FUNCTION generate() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN snowflake_nextval('s', 5); END $$;
+SELECT change, goes_on(change) FROM unnest(ARRAY[
+    'SET DEFAULT generate()',
+    'SET DEFAULT snowflake_nextval(shard_id => 5, seq => ''s'')',
+    'SET DEFAULT coalesce(NULL, snowflake_nextval(''s'', 5))',
+    'DROP DEFAULT',
+    'SET NOT NULL; DROP SEQUENCE s; ALTER TABLE posts ALTER id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME s)']) AS change;
+DROP FUNCTION generate;
 
 -- above by the counter, not by the clock: here the highest ID of a tick in an hour
 SELECT ((extract(epoch FROM now() + interval '1 hour') * 1000)::bigint - 1262304000000) << 22 AS in_an_hour \gset

@@ -65,41 +65,6 @@ fn an_open_session_goes_on_with_its_triggers_after_a_column_was_widened() {
 }
 
 #[test]
-fn a_sequence_that_generates_ids_is_not_reset_whoever_calls_it() {
-    let owned = "CREATE SEQUENCE s;
-        CREATE FUNCTION generate() RETURNS bigint LANGUAGE sql AS $$ SELECT snowflake_nextval('s', 5) $$;
-        CREATE TABLE posts (id bigint); ALTER SEQUENCE s OWNED BY posts.id; ALTER TABLE posts ALTER COLUMN id";
-    let columns = [
-        ("wrapper", "SET DEFAULT generate()"),
-        ("named", "SET DEFAULT snowflake_nextval(shard_id => 5, seq => 's')"),
-        ("coalesced", "SET DEFAULT coalesce(NULL, snowflake_nextval('s', 5))"),
-        ("asked_by_a_program", "DROP DEFAULT"),
-        (
-            "identity",
-            "DROP DEFAULT; DROP SEQUENCE s; ALTER TABLE posts ALTER COLUMN id SET NOT NULL,
-             ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME s)",
-        ),
-    ];
-    for (name, column) in columns {
-        let (database, mut client) = database_with(&format!("{owned} {column}"));
-        // A busy sequence runs ahead of the clock, here with permission.
-        let far_ahead = "SET pg_snowflake.max_lead = '2h'";
-        run(&mut client, far_ahead);
-        let in_an_hour = first_counter_at(now_ms() + 3_600_000);
-        run(&mut client, &format!("SELECT setval('s', {in_an_hour})"));
-        let last = take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
-
-        run(&mut client, "RESET pg_snowflake.max_lead; SELECT snowflake_convert_column('posts', 'id', 5)");
-
-        // Another session, since a session never goes back below what it has taken itself.
-        let mut writer = database.connect();
-        run(&mut writer, far_ahead);
-        let id = take_one(&mut writer, INSERT);
-        assert!(id > last, "{name}: {id} after {last}");
-    }
-}
-
-#[test]
 fn an_identity_removed_in_the_catalog_is_refused_until_it_is_restored() {
     let (source, mut client) = database();
     // What convert_sequence_to_snowflake() of pgEdge's extension does to an identity column.
