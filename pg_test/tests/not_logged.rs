@@ -37,21 +37,6 @@ fn sequences_that_need_no_wal_write_none() {
     }
 }
 
-#[test]
-fn each_session_has_its_own_temporary_sequence() {
-    let database = Database::new().setting("pg_snowflake.max_lead", "2h");
-    let start = counter_in_an_hour();
-    let mut clients = [database.connect(), database.connect()];
-    for client in &mut clients {
-        client.batch_execute(&format!("CREATE TEMPORARY SEQUENCE s START {start}")).unwrap();
-    }
-    for taken in 0..3 {
-        for client in &mut clients {
-            assert_eq!(counter(take_one(client, TAKE)), start + taken);
-        }
-    }
-}
-
 /// Before the crash, the sequence advances only by IDs that no WAL covers, and it is ahead of the clock, so that the clock
 /// cannot hide a counter that fell back.
 #[test]
