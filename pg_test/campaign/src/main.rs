@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         at_a_time: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(4)),
     });
     println!("\n{report}");
-    if !report.is_complete() && !(options.until_broken && report.is_broken()) {
+    if !(report.is_complete() || options.until_broken && report.is_broken()) {
         println!("The campaign did not finish, so it is not recorded. Allow more minutes.");
     } else if let Some(revision) = options.revision.filter(|_| is_usual) {
         let place = if options.without_leases { "campaign without leases" } else { "campaign" };
