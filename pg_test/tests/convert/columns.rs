@@ -4,21 +4,6 @@ use pg_snowflake_harness::prelude::*;
 
 const INSERT: &str = "INSERT INTO posts DEFAULT VALUES RETURNING id";
 
-/// One that has returned an integer has to be prepared again.
-#[test]
-fn a_prepared_insert_of_another_session_takes_the_new_default() {
-    let (database, mut owner) = database_with("CREATE TABLE posts (id serial PRIMARY KEY)");
-    let mut writer = database.connect();
-    let insert = "INSERT INTO posts DEFAULT VALUES RETURNING id";
-    run(&mut writer, &format!("SET plan_cache_mode = force_generic_plan; PREPARE add AS {insert}::bigint; PREPARE narrow AS {insert}"));
-    run(&mut writer, "EXECUTE add; EXECUTE narrow");
-
-    run(&mut owner, "SELECT snowflake_convert_column('posts', 'id', 5)");
-
-    assert_eq!(split(take_one(&mut writer, "EXECUTE add")).shard, 5);
-    assert_refused(&mut writer, "EXECUTE narrow", refusal("0A000", "cached plan must not change"));
-}
-
 /// Its compiled functions have the old type of the column. Those of another role are named.
 #[test]
 fn an_open_session_goes_on_with_its_triggers_after_a_column_was_widened() {
