@@ -1,9 +1,7 @@
-//! What a session keeps of the sequences that it has used, when it opens them again, and when it reads the clock.
+//! What a session keeps of the sequences that it has used, and when it opens them again.
 
 use pg_snowflake_harness::prelude::*;
 use pg_snowflake_harness::process::private_memory_kb;
-
-const TAKE: &str = "SELECT snowflake_nextval('s', 5)";
 
 /// As a pooled session that uses a temporary table in each transaction, and now and then a sequence that stays.
 const CHURN: &str = "CREATE TABLE kept (seq regclass, id bigint);
@@ -75,25 +73,6 @@ fn changes_of_other_relations_do_not_make_a_session_open_the_sequence_again() {
 fn openings(client: &mut Client) -> i64 {
     client.batch_execute("SELECT pg_stat_force_next_flush()").unwrap();
     client.query_one("SELECT blks_hit + blks_read FROM pg_statio_user_sequences WHERE relname = 's'", &[]).unwrap().get(0)
-}
-
-/// Else its ID could repeat one that the holder of the lock took meanwhile.
-#[test]
-fn a_call_that_waits_behind_a_restart_reads_the_clock_after_its_wait() {
-    let (database, mut holder) = database_with("CREATE SEQUENCE s");
-    take_one(&mut holder, TAKE);
-    holder.batch_execute(&format!("BEGIN; {TAKE}")).unwrap();
-    let [mut restarting, mut taking] = [database.connect(), database.connect()];
-    let take_the_last = |holder: &mut Client| {
-        run(holder, "SELECT pg_sleep(0.01)");
-        let last = take_one(holder, TAKE);
-        run(holder, "COMMIT");
-        last
-    };
-    let take_behind = |holder: &mut Client| while_it_waits(holder, &mut taking, |taking| take_one(taking, TAKE), take_the_last);
-    let restart = |restarting: &mut Client| run(restarting, "ALTER SEQUENCE s RESTART");
-    let ((), (next, last)) = while_it_waits(&mut holder, &mut restarting, restart, take_behind);
-    assert!(split(next).unix_ms >= split(last).unix_ms, "{next} after {last}");
 }
 
 /// As `setval()` of a person, and replication of sequences, do it. An hour ahead, the clock hides no repetition.
