@@ -305,21 +305,6 @@ fn assert_same_words(native: &DbError, managed: &DbError, what: &str) {
 }
 
 #[test]
-fn a_range_of_times_is_found_in_the_primary_key_and_a_time_can_be_indexed() {
-    let (_database, mut client) = managed();
-    let sql = "CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT snowflake_managed.snowflake_nextval('s', 5), n int);
-        INSERT INTO posts (n) SELECT n FROM generate_series(1, 1000) AS n;
-        CREATE INDEX by_time ON posts (snowflake_managed.snowflake_created_at(id));
-        SET enable_seqscan = off";
-    run(&mut client, sql);
-    let mut plan_of = |condition| plan(&mut client, &format!("SELECT * FROM posts WHERE snowflake_managed.{condition}"));
-    let plan = plan_of("snowflake_between(id, now() - interval '1 day', now() + interval '1 day')");
-    assert!(plan.contains("posts_pkey") && plan.contains("Index Cond"), "{plan}");
-    let plan = plan_of("snowflake_created_at(id) > now() - interval '1 day'");
-    assert!(plan.contains("by_time"), "{plan}");
-}
-
-#[test]
 fn the_file_runs_again_keeps_the_shard_and_refuses_another_layout() {
     let (database, mut client) = managed();
     run(&mut client, "CREATE OR REPLACE FUNCTION snowflake_managed.this_shard() RETURNS text LANGUAGE sql STABLE AS $$ SELECT '7' $$");
@@ -330,21 +315,6 @@ fn the_file_runs_again_keeps_the_shard_and_refuses_another_layout() {
     assert_eq!(error.code().code(), "55000");
     assert_eq!(error.detail(), Some("It returns postgres, and the file has instagram."));
     assert_eq!(printed(&mut client, "SELECT snowflake_managed.layout()"), "postgres");
-}
-
-#[test]
-fn the_file_keeps_an_installed_lead_and_its_hint_permits_a_longer_one() {
-    let (database, mut client) = managed();
-    run(&mut client, &format!("SELECT setval('s', {})", counter_in_an_hour()));
-    let call = "SELECT snowflake_managed.snowflake_nextval('s', 5)";
-    // The session has planned the function by then.
-    let error = refused(&mut client, call);
-    run(&mut client, "SET statement_timeout = '1min'");
-    let (_, command) = error.hint().unwrap().split_once("Run: ").unwrap();
-    run(&mut client, command);
-    run(&mut client, call);
-    database.psql(FILE);
-    run(&mut client, call);
 }
 
 #[test]

@@ -132,47 +132,14 @@ fn the_lead_and_the_wait_are_those_of_the_extension() {
         "LOAD 'pg_snowflake'; SELECT snowflake_managed.max_lead_us() / 1000 || ' ms', snowflake_managed.max_wait_us() / 1000000 || ' s',
         current_setting('pg_snowflake.max_lead'), current_setting('pg_snowflake.max_wait')";
     assert_eq!(printed(&mut client, longest), "100 ms|1 s|100ms|1s");
-    assert_refused_an_hour_ahead(&mut client, TAKE);
-}
 
-/// With the sequence an hour ahead of the clock, the call is refused as the extension's is, and takes nothing.
-fn assert_refused_an_hour_ahead(client: &mut Client, call: &str) {
-    run(client, &format!("SELECT setval('s', {})", counter_in_an_hour()));
-    let before = state(client, "s");
-    let managed = refused(client, call);
-    let native = refused(client, &call.replace("snowflake_managed.", ""));
+    // With the sequence an hour ahead of the clock, a call is refused as that of the extension, and takes nothing.
+    run(&mut client, &format!("SELECT setval('s', {})", counter_in_an_hour()));
+    let before = state(&mut client, "s");
+    let managed = refused(&mut client, TAKE);
+    let native = refused(&mut client, &TAKE.replace("snowflake_managed.", ""));
     assert_eq!((managed.code(), managed.message()), (native.code(), native.message()));
-    assert_eq!(state(client, "s"), before);
-}
-
-#[test]
-fn a_sequence_that_was_set_to_an_id_is_recognized() {
-    let (_database, mut client) = managed();
-    let detail = |client: &mut Client, value: &str| {
-        run(client, &format!("SELECT setval('s', {value})"));
-        refused(client, TAKE).detail().expect("a detail").to_owned()
-    };
-    let id = "snowflake_managed.snowflake_min_id(now() - interval '1 year') + 1";
-    let is_named = |detail: String| detail.contains("ahead: its last_value is an ID, not a counter.");
-    assert!(is_named(detail(&mut client, id)));
-    assert!(!is_named(detail(&mut client, "8000000000000000000")));
-    assert!(!is_named(detail(&mut client, &counter_in_an_hour().to_string())));
-}
-
-#[test]
-fn a_batch_is_one_run_of_counters() {
-    let (_database, mut client) = managed();
-    let call = |count: u32| format!("SELECT snowflake_managed.snowflake_nextvals('s', 5, {count})");
-    let counters = |client: &mut Client, count| -> Vec<i64> { take(client, &call(count)).into_iter().map(counter).collect() };
-    for count in [1, 2, 1024, 5000] {
-        let batch = counters(&mut client, count);
-        let (first, last) = (batch[0], batch[batch.len() - 1]);
-        assert!(batch.into_iter().eq(first..first + i64::from(count)), "{count} from {first}");
-        assert_eq!(state(&mut client, "s").last_value, last);
-    }
-    assert!(counters(&mut client, 0).is_empty());
-
-    assert_refused_an_hour_ahead(&mut client, &call(10));
+    assert_eq!(state(&mut client, "s"), before);
 }
 
 #[test]
@@ -185,25 +152,6 @@ fn a_batch_waits_for_the_clock_where_the_lead_ends() {
             snowflake_managed.snowflake_created_at(max(id)) < clock_timestamp() + interval '101 ms'
         FROM (SELECT id, lag(id) OVER () AS before FROM snowflake_managed.snowflake_nextvals('s', 5, 10000) AS id) AS ids";
     assert_eq!(printed(&mut client, facts), "10000|10000|t|t");
-}
-
-#[test]
-fn a_batch_ends_at_the_maxvalue_of_the_sequence() {
-    let (_database, mut client) = managed();
-    let maximum = first_counter_at(now_ms() + 3_600_000);
-    let sql = format!(
-        "CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
-         AS 'SELECT 7200000000::pg_catalog.int8';
-         ALTER SEQUENCE s MAXVALUE {maximum}; SELECT setval('s', {maximum} - 5)"
-    );
-    run(&mut client, &sql);
-    let call = "SELECT snowflake_managed.snowflake_nextvals('s', 5, 3)";
-    let counters: Vec<i64> = take(&mut client, call).into_iter().map(counter).collect();
-    assert_eq!(counters, [maximum - 4, maximum - 3, maximum - 2]);
-    let error = refused(&mut client, call);
-    let detail = format!("Its MAXVALUE is {maximum}, below the next counter, {}.", maximum + 1);
-    assert_eq!((error.code().code(), error.detail()), ("55000", Some(&*detail)));
-    assert_eq!(state(&mut client, "s").last_value, maximum);
 }
 
 #[test]
@@ -227,30 +175,4 @@ fn the_first_calls_of_many_sessions_on_a_new_sequence_succeed() {
         sessions.into_iter().flat_map(|session| -> Vec<String> { session.join().unwrap() }).collect()
     });
     assert!(errors.is_empty(), "{errors:?}");
-}
-
-#[test]
-fn a_name_that_is_read_back_from_text_has_its_schema() {
-    let (_database, mut client) = managed();
-    let executes = "SELECT string_agg(proname || ' ' || (proconfig IS NOT NULL), ',') FROM pg_proc
-        WHERE pronamespace = 'snowflake_managed'::regnamespace AND prosrc ~ 'EXECUTE'";
-    assert_eq!(printed(&mut client, executes), "last_value_of true");
-}
-
-#[test]
-fn a_limit_that_is_lowered_during_a_batch_does_not_lower_the_sequence() {
-    let (_database, mut client) = managed();
-    let ahead = counter_in_an_hour();
-    run(&mut client, &format!("SELECT setval('s', {ahead})"));
-    // Two hours when it is first read, and nothing after that.
-    let sql = "CREATE SEQUENCE readings;
-        CREATE OR REPLACE FUNCTION snowflake_managed.max_lead_us() RETURNS bigint LANGUAGE plpgsql AS $$
-            BEGIN RETURN CASE WHEN nextval('public.readings') = 1 THEN 7200000000 ELSE 0 END; END $$";
-    run(&mut client, sql);
-    // With a lower sequence, the batch goes on for ever.
-    run(&mut client, "SET statement_timeout = '1min'");
-    let ids = take(&mut client, "SELECT snowflake_managed.snowflake_nextvals('s', 5, 3)");
-
-    assert_eq!(ids.iter().map(|&id| counter(id)).collect::<Vec<_>>(), [1, 2, 3].map(|n| ahead + n));
-    assert_eq!(state(&mut client, "s").last_value, ahead + 3);
 }

@@ -64,16 +64,6 @@ fn a_column_of_another_layout_is_converted_with_its_layout() {
 }
 
 #[test]
-fn a_forgotten_default_keeps_the_functions() {
-    let (_database, mut client) = managed();
-    run(&mut client, TABLE);
-    let error = refused(&mut client, UNINSTALL);
-    assert_eq!(error.code().code(), "2BP01");
-    assert!(error.detail().unwrap().contains("default value for column id of table posts"));
-    run(&mut client, "INSERT INTO posts (n) VALUES (101)");
-}
-
-#[test]
 fn a_column_goes_back_to_the_managed_functions_and_a_waiting_call_fails() {
     let (database, mut client) = managed();
     run(&mut client, TABLE);

@@ -1,0 +1,1 @@
+../../sql/managed/pg_snowflake_managed_uninstall.sql
