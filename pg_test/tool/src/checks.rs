@@ -45,14 +45,18 @@ impl Run {
         execute_and_read(command, |line| self.report.read(line))
     }
 
-    /// Runs two of them at the same time. The output of the first is shown once the second has ended.
-    fn count_both(&mut self, mut first: Command, second: &mut Command) -> Result {
-        let first = thread::spawn(move || execute_logged(&mut first));
-        let second = self.count(second);
-        let (first, said) = first.join().expect("running a command does not panic")?;
-        print!("{said}");
-        said.lines().for_each(|line| self.report.read(line));
-        second.and(first)
+    /// Runs several commands at the same time. The output of the first is shown as it arrives, that of the others after it.
+    fn count_together<const N: usize>(&mut self, first: &mut Command, others: [Command; N]) -> Result {
+        let others = others.map(|mut command| thread::spawn(move || execute_logged(&mut command)));
+        let mut failed = Vec::from_iter(self.count(first).err());
+        for other in others {
+            let ended = other.join().expect("running a command does not panic");
+            let (outcome, said) = ended.unwrap_or_else(|error| (Err(error), String::new()));
+            print!("{said}");
+            said.lines().for_each(|line| self.report.read(line));
+            failed.extend(outcome.err());
+        }
+        if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
     }
 
     /// A phase that is one command.
@@ -76,20 +80,19 @@ impl Run {
         self.lint()?;
         self.phase("compiling the tests", |_| {
             execute(&mut tests(&["--no-run"]))?;
-            execute(&mut tests(&["--no-run", "--test", "servers"]))
+            execute(&mut tests(&["--no-run", "--test", "servers", "--test", "campaign"]))
         })?;
         self.tests("examples in the documentation of the crates", &mut tests(&["--doc"]))?;
         self.phase("library", |_| {
             library.join().expect("make does not panic")?;
             execute(make("release", &pg_config()).arg("install"))
         })?;
-        let lint = thread::spawn(|| output(make("release", &pg_config()).arg("lint")));
-        let tested = self.phase("unit, property and real-server tests", |run| {
-            run.count_both(tests(&["--lib", "--bins", "--tests"]), &mut tests(&["--test", "servers"]))
-        });
-        self.phase("library's clippy and docs", |_| lint.join().expect("make does not panic").map(|_| ()))
-            .map_err(|error| format!("{error}\n{}", tested.as_ref().err().map_or("", |failed| failed)))?;
-        tested?;
+        self.phase("tests, and the library's clippy and docs", |run| {
+            let mut lint = make("release", &pg_config());
+            lint.arg("lint");
+            let others = [lint, tests(&["--test", "campaign"]), tests(&["--lib", "--bins", "--tests"])];
+            run.count_together(&mut tests(&["--test", "servers"]), others)
+        })?;
         self.phase("Makefile", |_| makefile())?;
         self.report.read("left out: tests in the server: ./dev test --in-server");
         Ok(())
@@ -221,7 +224,7 @@ fn clippy() -> Result {
     let of_workspace = |targets: &[&str]| execute(cargo(&["clippy"]).args(OURS).args(targets).args(REFUSE_WARNINGS));
     of_workspace(&["--all-targets"])?;
     // They are not targets of "all", since they run only by name.
-    of_workspace(&["--test", "servers", "--test", "valgrind", "--test", "figures"])?;
+    of_workspace(&["--test", "servers", "--test", "campaign", "--test", "valgrind", "--test", "figures"])?;
     // The targets too. Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is enough.
     execute(
         cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets"])
@@ -281,7 +284,9 @@ fn makefile() -> Result {
             return Err(format!("make installcheck leaves out {script}"));
         }
     }
-    execute(make().args(["installcheck", "REGRESS=install"]).env("PGHOST", server.dir()).env("PGUSER", SUPERUSER))?;
+    execute(
+        make().args(["installcheck", "REGRESS=install", "ISOLATION=sequence_ddl"]).env("PGHOST", server.dir()).env("PGUSER", SUPERUSER),
+    )?;
     execute(make().arg(format!("DESTDIR={}", destination.display())).arg("install"))?;
     let extensions = release::extensions();
     let files = [

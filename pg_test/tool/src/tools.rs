@@ -3,8 +3,7 @@
 use pg_snowflake_harness::installation;
 pub use pg_snowflake_harness::top;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -92,11 +91,13 @@ pub fn execute_and_read(command: &mut Command, mut read: impl FnMut(&str)) -> Re
 
 /// Runs a command that may write a lot, and returns how it ended and what it wrote, in order.
 pub fn execute_logged(command: &mut Command) -> Result<(Result, String)> {
-    let log = run_folder().join("command.log");
-    let file = File::create(&log).map_err(about(&log))?;
-    let stderr = file.try_clone().map_err(about(&log))?;
-    let outcome = execute(command.stdout(Stdio::from(file)).stderr(Stdio::from(stderr)));
-    let said = fs::read(&log).map_err(about(&log))?;
+    let folder = run_folder();
+    let about = about(&folder);
+    let mut log = tempfile::tempfile().map_err(&about)?;
+    command.stdout(log.try_clone().map_err(&about)?).stderr(log.try_clone().map_err(&about)?);
+    let outcome = execute(command);
+    let mut said = Vec::new();
+    log.rewind().and_then(|()| log.read_to_end(&mut said)).map_err(&about)?;
     Ok((outcome, String::from_utf8_lossy(&said).into_owned()))
 }
 
