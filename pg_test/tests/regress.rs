@@ -1,4 +1,4 @@
-//! PostgreSQL's own tests of `nextval()`, restated, and other tests that are best written as scripts of one or two sessions.
+//! PostgreSQL's own tests of `nextval()`, restated, and other tests that are best written as scripts of a few sessions.
 
 use pg_snowflake_harness::clock::server_at_noon;
 use pg_snowflake_harness::regress::{self, ISOLATION, REGRESS};
@@ -31,7 +31,8 @@ fn scripts_of_one_session_at_a_fixed_time_match_their_expected_files() {
 #[test]
 fn the_roles_of_a_script_are_named_after_it() {
     // That of the metrics has a server of its own.
-    for file in folders()[..2].iter().flat_map(|folder| fs::read_dir(folder.join("sql")).unwrap()) {
+    let folders = [here().join("sql"), here().join("specs"), at_noon().join("sql")];
+    for file in folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()) {
         let path = file.unwrap().path();
         let script = fs::read_to_string(&path).unwrap().replace("CREATE USER MAPPING", "");
         let prefix = format!("regress_{}_", path.file_stem().unwrap().display());
