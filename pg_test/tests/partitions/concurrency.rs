@@ -71,7 +71,7 @@ fn a_lock_that_is_not_available_fails_only_what_needs_it_and_the_timeout_is_rest
     for timeout in ["50ms", "0"] {
         run(&mut client, &format!("BEGIN; SET lock_timeout = '{timeout}'"));
         run(&mut holder, "BEGIN; LOCK TABLE ONLY posts IN SHARE UPDATE EXCLUSIVE MODE");
-        for outcome in [created(&mut client, "'posts', '1 month', 1"), dropped(&mut client, "'posts', '1 month'")] {
+        for outcome in [created(&mut client, "'posts', '1 month', 2"), dropped(&mut client, "'posts', '1 month'")] {
             let lines: Vec<&str> = outcome.lines().filter(|line| !line.starts_with("gap") && !line.starts_with("exists")).collect();
             assert!(!lines.is_empty(), "{outcome}");
             assert!(lines.iter().all(|line| line.starts_with("failed|") && line.contains("not available in time")), "{outcome}");
@@ -85,7 +85,7 @@ fn a_lock_that_is_not_available_fails_only_what_needs_it_and_the_timeout_is_rest
     for lock in ["SELECT * FROM posts_p20200601", "LOCK TABLE ONLY posts_p20200601"] {
         run(&mut holder, &format!("BEGIN; {lock}"));
         run(&mut client, "BEGIN; SET lock_timeout = '50ms'");
-        let more = created(&mut client, "'posts', '1 month', 1");
+        let more = created(&mut client, "'posts', '1 month', 2");
         assert!(more.contains("created|") && !more.contains("failed|"), "{more}");
         let outcome = dropped(&mut client, "'posts', '1 month'");
         let lines: Vec<&str> = outcome.lines().collect();
@@ -109,9 +109,9 @@ fn a_name_that_another_call_has_just_taken_for_the_same_partition_is_no_error() 
     let pid = backend_pid(&mut second);
     scope(|scope| {
         let mut debugger = Debugger::stop_at_return_of("makeObjectName", pid);
-        let call = scope.spawn(move || created(&mut second, "'posts', '1 month', 1"));
+        let call = scope.spawn(move || created(&mut second, "'posts', '1 month', 2"));
         debugger.wait_until_stopped();
-        let first = created(&mut client, "'posts', '1 month', 1");
+        let first = created(&mut client, "'posts', '1 month', 2");
         assert!(!first.contains("exists|"), "{first}");
         drop(debugger);
         assert_eq!(call.join().unwrap(), first.replace("created", "exists"));
