@@ -131,6 +131,8 @@ fn a_wait_has_a_minimum_unless_the_limits_are_lower() {
     // Without a lead, every millisecond spent asleep is lost.
     assert_eq!(wait(0, HOUR), Decision::Wait { us: MS });
     assert_eq!(wait(100 * MS, 3 * MS), Decision::Wait { us: 3 * MS });
+    // As long as the limit.
+    assert_eq!(wait(100 * MS, MS), Decision::Wait { us: MS });
 }
 
 #[test]
