@@ -54,7 +54,8 @@ SELECT owned, e.* FROM unnest(ARRAY['', '0-4095', '5', '0-4095', '3', '0-4095', 
 
 \echo -- USAGE or UPDATE on the sequence is required, and a transaction that may write
 CREATE VIEW calls AS SELECT unnest(ARRAY['snowflake_nextval_homed(''s'', 0, 2)', 'snowflake_nextvals_homed(''s'', 0, 2, 1)',
-    'snowflake_nextval_homed_in_ranges(''s'', 0, ''{[0,)}''::int8multirange)']) AS call;
+    'snowflake_nextval_homed_in_ranges(''s'', 0, ''{[0,)}''::int8multirange)',
+    'snowflake_nextvals_homed_in_ranges(''s'', 0, ''{[0,)}''::int8multirange, 1)']) AS call;
 GRANT SELECT ON calls TO PUBLIC;
 CREATE ROLE regress_homed_errors_writer;
 SET ROLE regress_homed_errors_writer;
