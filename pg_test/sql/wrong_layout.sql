@@ -136,6 +136,10 @@ CREATE TABLE photos (id bigint PRIMARY KEY DEFAULT copied_nextval('photos_id_seq
 INSERT INTO photos (n) SELECT generate_series(1, 1000);
 ALTER TABLE photos ALTER id SET DEFAULT snowflake_nextval('photos_id_seq', 5);
 SELECT 'nothing granted', * FROM who_sees();
+-- It may have been dropped since the query began.
+SET SESSION AUTHORIZATION regress_wrong_layout_eve;
+SELECT 'a column that does not exist', _snowflake_layout_error('photos', 'dropped', 'postgres', NULL) IS NULL;
+RESET SESSION AUTHORIZATION;
 GRANT SELECT (n) ON photos TO regress_wrong_layout_eve;
 SELECT 'another column', * FROM who_sees();
 GRANT SELECT (id) ON photos TO regress_wrong_layout_eve;
