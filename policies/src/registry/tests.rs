@@ -115,6 +115,7 @@ fn two_servers_that_know_the_same_serial_learn_of_each_other() {
 fn a_server_that_holds_nothing_gets_a_lease_that_a_person_took_from_it_for_its_own_node() {
     let (lease, later) = (held(), NOW + LENGTH);
     for row in [take_over(Some(&lease), "a"), retire(&lease)] {
+        assert_eq!(row.serial, lease.serial + 1);
         let ask = |serial, now_us| claim(Some(&row), by(serial, 2, now_us), at(now_us));
         assert_eq!(ask(Some(lease.serial), later), Err(Refusal::Barred));
         let ends_us = NOW + LENGTH;
