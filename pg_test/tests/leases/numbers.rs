@@ -44,6 +44,8 @@ fn a_server_can_own_every_shard_of_instagrams_layout() {
         }
         server.restart(Shutdown::Fast);
     }
+    // docs/operate.md names the file.
+    assert_eq!(printed(&mut server.connect(), "SELECT size > 8192 FROM pg_stat_file('global/9437')"), "t");
 }
 
 #[test]
