@@ -101,12 +101,14 @@ fn a_release_that_failed_is_repeated() {
     let (registry, server, mut client) = holder(LONG);
     let mut person = registry.cluster.connect();
     run(&mut person, "REVOKE EXECUTE ON FUNCTION snowflake_registry.release FROM node");
-    for (shards, count) in [("5, 6", 2), ("5", 1), ("5, 6", 2), ("5", 1)] {
+    // In the end, more are to be released than a request can name.
+    for (shards, count) in [("5, 6", 2), ("5", 1), ("5, 6", 2), ("5", 1), ("0-8191", 8192), ("5, 8192-8193", 3), ("5", 1)] {
         set(&server, "owned_shards", shards);
         wait_for(&mut client, &format!("SELECT count(*) = {count} FROM snowflake_lease_status() WHERE state = 'held'"), shards);
     }
 
     run(&mut person, "GRANT EXECUTE ON FUNCTION snowflake_registry.release TO node");
 
-    wait_for(&mut person, "SELECT state = 'released' FROM snowflake_registry.leases WHERE shard_id = 6", "shard 6 is released");
+    let are_released = "SELECT bool_and(state = 'released') FROM snowflake_registry.leases WHERE shard_id <> 5";
+    wait_for(&mut person, are_released, "the others are released");
 }
