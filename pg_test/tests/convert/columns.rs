@@ -88,6 +88,9 @@ fn names_in_another_encoding_are_preserved() {
     assert_eq!(printed(&mut client, sequences), "\"größe\".\"bücher_größe_seq\"\n\"größe\".\"éditions_É_seq\"");
     let id = take_one(&mut client, "INSERT INTO größe.bücher (körper) VALUES ('x') RETURNING größe");
     assert_eq!(split(id).shard, 5);
+    run(&mut client, "CREATE TABLE größe.mesures (clé bigint, créé date)");
+    let too_few = refusal("22023", "could not find the layout of column");
+    assert_refused(&mut client, "SELECT snowflake_find_layout('größe.mesures', 'clé', 'créé')", too_few);
     let refusal = Refusal { sqlstate: "55000", message: "violate constraint \"?troit\" of table", hint: "DROP CONSTRAINT" };
     assert_refused(&mut client, "SELECT snowflake_convert_column('größe.éditions', 'É', 5)", refusal);
 }
