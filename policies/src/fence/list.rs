@@ -77,7 +77,8 @@ mod tests {
     fn an_element_is_appended() {
         assert_eq!(append("db-1,db-2", "db-7"), "db-1, db-2, db-7");
         assert_eq!(append("", "db-7"), "db-7");
-        assert_eq!(append(&"db-1,".repeat(MAX_EXCERPT), "db-7"), "<the current list>, db-7");
+        assert_eq!(append(&"a".repeat(MAX_EXCERPT), "db-7"), "a".repeat(MAX_EXCERPT) + ", db-7");
+        assert_eq!(append(&"a".repeat(MAX_EXCERPT + 1), "db-7"), "<the current list>, db-7");
     }
 
     #[test]
