@@ -3,8 +3,8 @@
 use crate::floors;
 use crate::report::Report;
 use crate::tools::{
-    Result, about, cargo, cargo_with_pgrx, command, execute, execute_and_read, execute_logged, major, make, output, pg_config, run_folder,
-    server_version, target, top,
+    Result, about, cargo, cargo_with_clippy, cargo_with_pgrx, command, execute, execute_and_read, execute_logged, major, make, output,
+    passed, pg_config, run_folder, server_version, target, top,
 };
 use nix::unistd::geteuid;
 use pg_snowflake_harness::output::step;
@@ -17,7 +17,8 @@ use std::time::Instant;
 /// The packages that a change of anything builds. The commands here and the build of this program select all of them: for another
 /// selection, cargo would build their dependencies again, with other features.
 const OURS: [&str; 5] = ["--workspace", "--exclude", "pg_snowflake", "--exclude", "pg_snowflake_examples"];
-const REFUSE_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
+/// They have many dependencies of their own, and no API to document.
+const EXAMPLES: [&str; 2] = ["--package", "pg_snowflake_examples"];
 /// The fuzz crate has its own dependencies, and is not a member of the workspace.
 pub const FUZZ_CRATE: &str = "pg_test/fuzz/Cargo.toml";
 
@@ -67,7 +68,7 @@ impl Run {
     /// What needs no server, except the library.
     fn lint(&mut self) -> Result {
         self.phase("format", |_| format())?;
-        self.phase("clippy", |_| clippy())?;
+        self.phase("clippy, and compiling the tests", |_| clippy())?;
         self.phase("docs", |_| docs())?;
         self.phase("floors", |_| floors())?;
         self.phase("shell scripts", |_| shell_scripts())?;
@@ -78,10 +79,6 @@ impl Run {
         // What users get. It has a folder of its own, so it is built beside all else that is compiled, and checked beside the tests.
         let library = thread::spawn(|| output(make("release", &pg_config()).arg("all")));
         self.lint()?;
-        self.phase("compiling the tests", |_| {
-            execute(&mut tests(&["--no-run"]))?;
-            execute(&mut tests(&["--no-run", "--test", "servers", "--test", "campaign"]))
-        })?;
         self.tests("examples in the documentation of the crates", &mut tests(&["--doc"]))?;
         self.phase("library", |_| {
             library.join().expect("make does not panic")?;
@@ -130,7 +127,7 @@ pub fn lint() -> Result {
     let mut run = Run::default();
     run.lint()?;
     run.phase("library's clippy and docs", |_| execute(make("release", &pg_config()).arg("lint")))?;
-    run.phase("clippy of the examples", |_| clippy_of_examples())
+    run.phase("clippy of the examples", |_| compile(&EXAMPLES))
 }
 
 /// Behaviour with the release library: what can differ on a second major. Format, clippy, docs, the campaign and the
@@ -180,8 +177,8 @@ pub fn in_server() -> Result {
 /// Drivers and ORMs.
 pub fn examples() -> Result {
     let mut run = Run::default();
-    run.phase("clippy", |_| clippy_of_examples())?;
-    run.tests("drivers and ORMs", &mut example_tests(&["--lib", "--test", "examples"]))?;
+    run.phase("clippy, and compiling the tests", |_| compile(&EXAMPLES))?;
+    run.tests("drivers and ORMs", &mut several_at_a_time(example_tests(&["--lib", "--test", "examples"])))?;
     run.show_green("the examples are green")
 }
 
@@ -197,16 +194,22 @@ pub fn surroundings(name: Option<&str>) -> Result {
 }
 
 fn example_tests(arguments: &[&str]) -> Command {
-    let mut test = cargo(&["test", "--package", "pg_snowflake_examples", "--no-fail-fast"]);
-    test.args(arguments);
-    test
+    tests_of(&EXAMPLES, arguments)
 }
 
 /// The tests of [`OURS`]; without other arguments, all except those that run only by name.
 fn tests(arguments: &[&str]) -> Command {
-    let mut test = cargo(&["test"]);
-    test.args(OURS).arg("--no-fail-fast").args(arguments);
-    // Many of them wait: for a session, or the end of a lease.
+    several_at_a_time(tests_of(&OURS, arguments))
+}
+
+fn tests_of(packages: &[&str], arguments: &[&str]) -> Command {
+    let mut test = cargo_with_clippy(&["test"]);
+    test.args(packages).arg("--no-fail-fast").args(arguments);
+    test
+}
+
+/// Of tests that often wait: for a session, the end of a lease, or a program.
+fn several_at_a_time(mut test: Command) -> Command {
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         test.env("RUST_TEST_THREADS", (2 * cores).to_string());
@@ -219,28 +222,36 @@ fn format() -> Result {
     execute(&mut cargo(&["fmt", "--manifest-path", FUZZ_CRATE, "--check"]))
 }
 
-/// Of all but the library, which [`make`] checks as it is built, and the examples, which have many dependencies.
+/// Of all but the library, which [`make`] checks as it is built.
 fn clippy() -> Result {
-    let of_workspace = |targets: &[&str]| execute(cargo(&["clippy"]).args(OURS).args(targets).args(REFUSE_WARNINGS));
-    of_workspace(&["--all-targets"])?;
+    compile(&OURS)?;
     // They are not targets of "all", since they run only by name.
-    of_workspace(&["--test", "servers", "--test", "campaign", "--test", "valgrind", "--test", "figures"])?;
-    // The targets too. Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is enough.
+    compile(&[&OURS[..], &["--test", "servers", "--test", "campaign", "--test", "valgrind", "--test", "figures"]].concat())?;
+    // Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is enough.
     execute(
-        cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets"])
-            .args(REFUSE_WARNINGS)
+        cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets", "--", "-D", "warnings"])
             .env("CUSTOM_LIBFUZZER_PATH", target().join("libFuzzer.a")),
     )
+}
+
+/// Compiles targets of these packages, all or those that are named, and fails if clippy warns of one.
+fn compile(packages: &[&str]) -> Result {
+    passed("CLIPPY_DRIVER").map_err(|_| "Rust has no clippy on this machine: rustup component add clippy")?;
+    let build = || {
+        let mut build = cargo_with_clippy(&["build"]);
+        build.args(packages).args((!packages.contains(&"--test")).then_some("--all-targets"));
+        build
+    };
+    execute(&mut build())?;
+    // cargo repeats the warnings of what is compiled, whatever else the user lets it say.
+    let (outcome, said) = execute_logged(build().env("CARGO_TERM_QUIET", "false").env("CARGO_BUILD_WARNINGS", "warn"))?;
+    outcome?;
+    if said.contains(") generated ") { Err("clippy warns, as shown above".into()) } else { Ok(()) }
 }
 
 fn docs() -> Result {
     let doc = &mut cargo(&["doc", "--no-deps", "--document-private-items"]);
     execute(doc.args(OURS).env("RUSTDOCFLAGS", "-D warnings"))
-}
-
-/// Clippy of the examples. They have no API to document.
-fn clippy_of_examples() -> Result {
-    execute(cargo(&["clippy", "--package", "pg_snowflake_examples", "--all-targets"]).args(REFUSE_WARNINGS))
 }
 
 /// The feature of Cargo.toml for the major.

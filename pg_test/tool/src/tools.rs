@@ -49,6 +49,16 @@ pub fn cargo(arguments: &[&str]) -> Command {
     cargo
 }
 
+/// cargo, which has clippy compile the packages of the workspace, and so check them, as `./dev` has it compile this program. Checked
+/// apart, their dependencies would be compiled once more. It optimizes less than rustc, and no test depends on that.
+pub fn cargo_with_clippy(arguments: &[&str]) -> Command {
+    let mut cargo = cargo(arguments);
+    if let Ok(driver) = passed("CLIPPY_DRIVER") {
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", driver);
+    }
+    cargo
+}
+
 /// cargo, for what is built with pgrx.
 pub fn cargo_with_pgrx(arguments: &[&str]) -> Command {
     let mut cargo = cargo(arguments);
