@@ -295,6 +295,7 @@ fn a_parallel_worker_has_the_settings_of_its_leader() {
     for load in ["", PLACES[0].1, "SET max_parallel_workers = 0; SELECT max(created_at(id)) FROM big; RESET ALL"] {
         let mut client = cluster.connect();
         run(&mut client, &format!("{load}; SET parallel_leader_participation = off"));
-        assert_eq!(printed(&mut client, "SELECT DISTINCT seen(id) FROM big"), expected, "{load}");
+        // Each of these rows reads all settings of the server.
+        assert_eq!(printed(&mut client, "SELECT DISTINCT seen(id) FROM big WHERE id % 25 = 0"), expected, "{load}");
     }
 }
