@@ -11,13 +11,11 @@ pub fn backend_pid(client: &mut Client) -> i32 {
     client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0)
 }
 
-/// User and system time of a process so far, to 10 ms.
+/// How long a process of one thread has had a processor so far.
 pub fn cpu_time(pid: i32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process lives");
-    // proc(5): fields 14 and 15, in ticks of 10 ms; the name in field 2 may hold spaces.
-    let after_name = stat.rsplit(')').next().expect("a field after the name");
-    let ticks = after_name.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>());
-    Duration::from_millis(ticks.map(|ticks| ticks.expect("a number")).sum::<u64>() * 10)
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).expect("the process lives");
+    let ns = stat.split(' ').next().and_then(|field| field.parse().ok());
+    Duration::from_nanos(ns.expect("a number of nanoseconds"))
 }
 
 /// How often a process has slept so far, waiting for something.
