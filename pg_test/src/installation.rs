@@ -3,8 +3,9 @@
 
 use nix::unistd::{User, geteuid};
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -74,10 +75,10 @@ pub enum System {
 
 /// A fresh data directory, packed.
 ///
-/// `initdb` takes a second, so it runs once per test binary and system. Its result is kept as an archive in memory, not as
-/// a folder, because nothing would remove a folder after the last test.
-pub fn fresh_data_directory(system: System) -> &'static [u8] {
-    static ARCHIVES: [OnceLock<Vec<u8>>; 2] = [const { OnceLock::new() }; 2];
+/// `initdb` takes a second, so it runs once per test binary and system. Its result is kept as an archive without a name, not as a
+/// folder, because nothing would remove a folder after the last test; and not in our memory, which each start of a program copies.
+pub fn fresh_data_directory(system: System) -> &'static File {
+    static ARCHIVES: [OnceLock<File>; 2] = [const { OnceLock::new() }; 2];
     ARCHIVES[system as usize].get_or_init(|| {
         let dir = temp_dir();
         run(&mut initdb(bindir(), dir.path()), b"");
@@ -85,12 +86,20 @@ pub fn fresh_data_directory(system: System) -> &'static [u8] {
     })
 }
 
-pub fn pack_data_directory(dir: &Path) -> Vec<u8> {
-    run(as_server_user("tar", dir).args(["-c", "-f", "-", "data"]), b"")
+pub fn pack_data_directory(dir: &Path) -> File {
+    let folder = std::env::var_os("MEMORY").map_or_else(std::env::temp_dir, PathBuf::from);
+    let archive = tempfile::tempfile_in(folder).expect("a temporary file can be made");
+    let mut tar = as_server_user("tar", dir);
+    tar.args(["-c", "-f", "-", "data"]).stdout(archive.try_clone().expect("a file can be shared"));
+    assert!(tar.status().expect("tar can be run").success(), "{tar:?}");
+    archive
 }
 
-pub fn unpack_data_directory(dir: &Path, archive: &[u8]) {
-    run(as_server_user("tar", dir).args(["-x", "-f", "-"]), archive);
+pub fn unpack_data_directory(dir: &Path, archive: &File) {
+    // Its own position in the file, which several servers read.
+    let archive = File::open(format!("/proc/self/fd/{}", archive.as_raw_fd())).expect("an open file");
+    let mut tar = as_server_user("tar", dir);
+    assert!(tar.args(["-x", "-f", "-"]).stdin(archive).status().expect("tar can be run").success(), "{tar:?}");
 }
 
 /// The command that makes `dir/data` a data directory of the installation with that `bindir`.

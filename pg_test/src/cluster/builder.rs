@@ -3,6 +3,7 @@
 use super::{Cluster, Options, Shutdown};
 use crate::installation::{self, System};
 use crate::valgrind::Tool;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -140,8 +141,8 @@ impl Builder {
 }
 
 /// A data directory with the extension in the database `postgres`, packed.
-fn data_directory_with_extension(system: System) -> &'static [u8] {
-    static ARCHIVES: [OnceLock<Vec<u8>>; 2] = [const { OnceLock::new() }; 2];
+fn data_directory_with_extension(system: System) -> &'static File {
+    static ARCHIVES: [OnceLock<File>; 2] = [const { OnceLock::new() }; 2];
     ARCHIVES[system as usize].get_or_init(|| {
         let builder = Builder { extension: Extension::Created, ..Builder::default() };
         let mut cluster = builder.of_system(system).start();
