@@ -42,19 +42,23 @@ pub fn run(command: &mut Command, input: &[u8]) -> Vec<u8> {
 ///
 /// Its name is short because it contains a socket, whose path has at most 107 bytes.
 pub fn temp_dir() -> TempDir {
-    let dir = tempfile::Builder::new().prefix("sf").tempdir().expect("a temporary folder can be made");
-    chown_to_server_user(dir.path());
-    dir
+    temp_dir_in(std::env::temp_dir())
 }
 
 /// A temporary folder for a server. It is in the folder of memory that `MEMORY` names, if any: hundreds of data directories
 /// are written and removed.
 pub fn server_dir() -> TempDir {
-    let Some(memory) = std::env::var_os("MEMORY") else { return temp_dir() };
-    let dir = tempfile::Builder::new().prefix("sf").tempdir_in(memory);
-    let dir = dir.expect("a temporary folder can be made");
+    temp_dir_in(memory())
+}
+
+fn temp_dir_in(folder: PathBuf) -> TempDir {
+    let dir = tempfile::Builder::new().prefix("sf").tempdir_in(folder).expect("a temporary folder can be made");
     chown_to_server_user(dir.path());
     dir
+}
+
+fn memory() -> PathBuf {
+    std::env::var_os("MEMORY").map_or_else(std::env::temp_dir, PathBuf::from)
 }
 
 /// Makes the servers' OS user the owner of a folder.
@@ -87,8 +91,7 @@ pub fn fresh_data_directory(system: System) -> &'static File {
 }
 
 pub fn pack_data_directory(dir: &Path) -> File {
-    let folder = std::env::var_os("MEMORY").map_or_else(std::env::temp_dir, PathBuf::from);
-    let archive = tempfile::tempfile_in(folder).expect("a temporary file can be made");
+    let archive = tempfile::tempfile_in(memory()).expect("a temporary file can be made");
     let mut tar = as_server_user("tar", dir);
     tar.args(["-c", "-f", "-", "data"]).stdout(archive.try_clone().expect("a file can be shared"));
     assert!(tar.status().expect("tar can be run").success(), "{tar:?}");

@@ -127,7 +127,7 @@ pub fn lint() -> Result {
     let mut run = Run::default();
     run.lint()?;
     run.phase("library's clippy and docs", |_| execute(make("release", &pg_config()).arg("lint")))?;
-    run.phase("clippy of the examples", |_| compile(&EXAMPLES))
+    run.phase("clippy of the examples", |_| compile(&EXAMPLES, &["--all-targets"]))
 }
 
 /// Behaviour with the release library: what can differ on a second major. Format, clippy, docs, the campaign and the
@@ -177,7 +177,7 @@ pub fn in_server() -> Result {
 /// Drivers and ORMs.
 pub fn examples() -> Result {
     let mut run = Run::default();
-    run.phase("clippy, and compiling the tests", |_| compile(&EXAMPLES))?;
+    run.phase("clippy, and compiling the tests", |_| compile(&EXAMPLES, &["--all-targets"]))?;
     run.tests("drivers and ORMs", &mut several_at_a_time(example_tests(&["--lib", "--test", "examples"])))?;
     run.show_green("the examples are green")
 }
@@ -224,9 +224,9 @@ fn format() -> Result {
 
 /// Of all but the library, which [`make`] checks as it is built.
 fn clippy() -> Result {
-    compile(&OURS)?;
+    compile(&OURS, &["--all-targets"])?;
     // They are not targets of "all", since they run only by name.
-    compile(&[&OURS[..], &["--test", "servers", "--test", "campaign", "--test", "valgrind", "--test", "figures"]].concat())?;
+    compile(&OURS, &["--test", "servers", "--test", "campaign", "--test", "valgrind", "--test", "figures"])?;
     // Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is enough.
     execute(
         cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets", "--", "-D", "warnings"])
@@ -234,12 +234,12 @@ fn clippy() -> Result {
     )
 }
 
-/// Compiles targets of these packages, all or those that are named, and fails if clippy warns of one.
-fn compile(packages: &[&str]) -> Result {
+/// Compiles these targets of these packages, and fails if clippy warns of one.
+fn compile(packages: &[&str], targets: &[&str]) -> Result {
     passed("CLIPPY_DRIVER").map_err(|_| "Rust has no clippy on this machine: rustup component add clippy")?;
     let build = || {
         let mut build = cargo_with_clippy(&["build"]);
-        build.args(packages).args((!packages.contains(&"--test")).then_some("--all-targets"));
+        build.args(packages).args(targets);
         build
     };
     execute(&mut build())?;
