@@ -3,8 +3,8 @@
 use crate::floors;
 use crate::report::Report;
 use crate::tools::{
-    Result, about, cargo, cargo_with_clippy, cargo_with_pgrx, command, execute, execute_and_read, execute_logged, major, make, output,
-    passed, pg_config, run_folder, server_version, target, top,
+    Result, about, behind, cargo, cargo_with_clippy, cargo_with_pgrx, command, execute, execute_and_read, execute_logged, major, make,
+    output, passed, pg_config, run_folder, server_version, target, top,
 };
 use nix::unistd::geteuid;
 use pg_snowflake_harness::output::step;
@@ -229,7 +229,7 @@ fn clippy() -> Result {
     compile(&OURS, &["--test", "servers", "--test", "campaign", "--test", "valgrind", "--test", "figures"])?;
     // Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is enough.
     execute(
-        cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets", "--", "-D", "warnings"])
+        behind(&cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets", "--", "-D", "warnings"]))
             .env("CUSTOM_LIBFUZZER_PATH", target().join("libFuzzer.a")),
     )
 }
@@ -239,8 +239,7 @@ fn compile(packages: &[&str], targets: &[&str]) -> Result {
     passed("CLIPPY_DRIVER").map_err(|_| "Rust has no clippy on this machine: rustup component add clippy")?;
     let build = || {
         let mut build = cargo_with_clippy(&["build"]);
-        build.args(packages).args(targets);
-        build
+        behind(build.args(packages).args(targets))
     };
     execute(&mut build())?;
     // cargo repeats the warnings of what is compiled, whatever else the user lets it say.
@@ -250,8 +249,8 @@ fn compile(packages: &[&str], targets: &[&str]) -> Result {
 }
 
 fn docs() -> Result {
-    let doc = &mut cargo(&["doc", "--no-deps", "--document-private-items"]);
-    execute(doc.args(OURS).env("RUSTDOCFLAGS", "-D warnings"))
+    let mut doc = cargo(&["doc", "--no-deps", "--document-private-items"]);
+    execute(behind(doc.args(OURS)).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// The feature of Cargo.toml for the major.

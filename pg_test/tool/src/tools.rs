@@ -59,6 +59,14 @@ pub fn cargo_with_clippy(arguments: &[&str]) -> Command {
     cargo
 }
 
+/// The same command with a lower priority, for what runs beside the compilation of the library, whose longest crate has one thread.
+pub fn behind(command: &Command) -> Command {
+    let mut nice = self::command("nice");
+    nice.arg(command.get_program()).args(command.get_args());
+    nice.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    nice
+}
+
 /// cargo, for what is built with pgrx.
 pub fn cargo_with_pgrx(arguments: &[&str]) -> Command {
     let mut cargo = cargo(arguments);
