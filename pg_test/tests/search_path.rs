@@ -330,16 +330,19 @@ impl Ground {
         ]
         .map(|(catalog, tables, prefix)| {
             let is_planted = format!("{prefix}namespace = 'evil'::regnamespace AND {prefix}owner = 'owner'::regrole");
-            format!("SELECT '{catalog}'::regclass::oid, o.oid FROM {tables} WHERE {is_planted}")
+            format!("SELECT '{catalog}'::regclass::oid AS classid, o.oid AS objid FROM {tables} WHERE {is_planted}")
         })
         .join(" UNION ALL ");
-        let caught = format!(
-            "WITH planted (classid, objid) AS ({planted})
-            SELECT pg_describe_object(d.classid, d.objid, d.objsubid), pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
+        // In a table, so that the planner knows how many there are.
+        self.run(&format!("CREATE TEMP TABLE planted AS {planted}; ANALYZE planted"));
+        let caught = printed(
+            &mut self.superuser,
+            "SELECT pg_describe_object(d.classid, d.objid, d.objsubid), pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
             FROM pg_depend AS d JOIN planted AS p ON (p.classid, p.objid) = (d.refclassid, d.refobjid)
-            WHERE NOT EXISTS (SELECT FROM planted AS other WHERE (other.classid, other.objid) = (d.classid, d.objid))"
+            WHERE NOT EXISTS (SELECT FROM planted AS other WHERE (other.classid, other.objid) = (d.classid, d.objid))",
         );
-        printed(&mut self.superuser, &caught)
+        self.run("DROP TABLE planted");
+        caught
     }
 
     /// The names of the extension's functions that can be called.
