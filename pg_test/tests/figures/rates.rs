@@ -17,12 +17,14 @@ const OVERLOAD: Duration = Duration::from_secs(3);
 fn an_overloaded_sequence_reaches_99_percent_of_the_layouts_rate() {
     let _machine = machine();
     for clients in [1, 4] {
-        // Other load of the machine can only lower the rate, so the best of three counts.
-        let rates: Vec<f64> = (0..3).map(|_| sustained_rate(clients)).collect();
-        println!("{clients} clients: {rates:.4?} of the limit");
-        let best = rates.into_iter().fold(0.0, f64::max);
-        assert!(best >= 0.99, "{clients} clients: {best:.4} of the limit");
-        assert!(best <= 1.01, "{clients} clients: {best:.4}, which no lead of 100 ms explains");
+        // Other load of the machine can only lower the rate, so one of three is enough.
+        let reaches = |_| {
+            let rate = sustained_rate(clients);
+            println!("{clients} clients: {rate:.4} of the limit");
+            assert!(rate <= 1.01, "{clients} clients: {rate:.4} of the limit, which no lead of 100 ms explains");
+            rate >= 0.99
+        };
+        assert!((0..3).any(reaches), "{clients} clients: less than 99 percent of the limit");
     }
 }
 
