@@ -111,7 +111,7 @@ fn no_call_is_refused_while_the_registry_is_down_for_less_than_two_thirds_of_a_l
             sleep(Duration::from_millis(10));
         }
     };
-    for _ in 0..3 {
+    for _ in 0..2 {
         // A renewal is due at two thirds.
         let is_due = format!("SELECT remaining < 0.70 * interval '{} s' FROM snowflake_lease_status()", lease.as_secs());
         wait_for(&mut server.connect(), &is_due, "a renewal is due soon");
