@@ -59,7 +59,7 @@ pub fn cargo_with_clippy(arguments: &[&str]) -> Command {
     cargo
 }
 
-/// The same command with a lower priority, for what runs beside the compilation of the library, whose longest crate has one thread.
+/// A [`command`] with a lower priority, for what may run beside the compilation of the library, whose last crate has one thread.
 pub fn behind(command: &Command) -> Command {
     let mut nice = self::command("nice");
     nice.arg(command.get_program()).args(command.get_args());
