@@ -10,11 +10,13 @@ mod registry;
 use pg_snowflake_harness::installation::{left_out, remove_pg_variables, temp_dir};
 use pg_snowflake_harness::{Cluster, SUPERUSER};
 use registry::install;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::{fs, thread};
 use tempfile::TempDir;
 
@@ -38,16 +40,27 @@ pub fn python(dir: &TempDir, program: &str) -> Command {
     python
 }
 
-/// The same with the packages of its `package-lock.json`.
-pub fn with_npm(client: &str, folder: &str) -> Option<TempDir> {
+/// The same with the packages of its `package-lock.json`. Tests that run at the same time share the folder, so none changes a file that
+/// another one reads.
+pub fn with_npm(client: &str, folder: &'static str) -> Option<Arc<TempDir>> {
+    static SHARED: Mutex<BTreeMap<&str, Arc<Mutex<Weak<TempDir>>>>> = Mutex::new(BTreeMap::new());
     if !has(client, "npm", "npm", &["--version"]) {
         return None;
     }
-    let dir = copy_of(folder);
+    let shared = Arc::clone(SHARED.lock().unwrap_or_else(PoisonError::into_inner).entry(folder).or_default());
+    // Locked until the packages are installed, so that another test waits for them.
+    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(dir) = shared.upgrade() {
+        return Some(dir);
+    }
+    let dir = Arc::new(copy_of(folder));
     let mut npm = command("npm", dir.path());
     npm.args(["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
     npm.args(["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]);
-    install(client, "the npm registry", &mut npm).then_some(dir)
+    install(client, "the npm registry", &mut npm).then(|| {
+        *shared = Arc::downgrade(&dir);
+        dir
+    })
 }
 
 /// The same with Debian's JDBC driver in `package`.
@@ -140,7 +153,7 @@ fn run_to_end(command: &mut Command) -> Output {
 }
 
 /// Whether a command succeeds that checks for what a client needs. If not, reports that the client is left out.
-fn has(client: &str, need: &str, program: &str, arguments: &[&str]) -> bool {
+pub fn has(client: &str, need: &str, program: &str, arguments: &[&str]) -> bool {
     let has = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())

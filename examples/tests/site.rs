@@ -1,13 +1,13 @@
 //! The site of the documentation, in Chromium, and its page that takes IDs apart against the extension's own answers.
 
-use crate::javascript::{ANSWERS, found as found_layouts, write_answers};
+use crate::javascript::{SOME_ANSWERS, found as found_layouts, write_answers};
 use pg_snowflake_examples::{command, run, with_npm};
 use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::{Cluster, top};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::{env, fs};
 use tempfile::TempDir;
 
@@ -24,7 +24,7 @@ fn the_page_that_takes_ids_apart_answers_as_the_extension_does() {
     let Some(dir) = with_browser() else { return };
     let cluster = Cluster::new();
     let [answers, found] = ["answers.jsonl", "found.jsonl"].map(|name| dir.path().join(name));
-    write_answers(&cluster, ANSWERS, &answers);
+    write_answers(&cluster, SOME_ANSWERS, &answers);
     write_answers(&cluster, found_layouts(), &found);
     let statements = dir.path().join("statements.jsonl");
     let mut node = node_test(&dir, "id.test.js");
@@ -66,7 +66,7 @@ fn node_test(dir: &TempDir, file: &str) -> Command {
 }
 
 /// The tests of the site with what they need; `None` if they are left out.
-fn with_browser() -> Option<TempDir> {
+fn with_browser() -> Option<Arc<TempDir>> {
     if browser().is_none() {
         left_out("the site", "Chromium on this machine");
         return None;

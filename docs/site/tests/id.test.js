@@ -229,8 +229,7 @@ function utc(unixUs) {
 const ran = (code) => new Function(`${code}\nreturn [createdAt.getTime(), shardId, seq];`)();
 
 test('it answers as the extension does', { skip: !ANSWERS && 'without ANSWERS' }, async () => {
-  // The test of the module compares all of them. What the page makes of an answer depends little on its numbers.
-  const answers = readFileSync(ANSWERS, 'utf8').trim().split('\n').filter((line, n) => n % 4 === 0).map((line) => JSON.parse(line));
+  const answers = readFileSync(ANSWERS, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
   const { page, problems } = await opened();
   await page.evaluate(() => delete window.hljs); // the colours of code take most of the time
   const statements = [];
@@ -278,7 +277,7 @@ test('it answers as the extension does', { skip: !ANSWERS && 'without ANSWERS' }
           // A Date ends in the year 275760.
           const time = Math.abs(ms) > 8.64e15 ? NaN : ms;
           assert.deepEqual(ran(code[3]), [time, answer.decoded.shard_id, answer.decoded.seq], line);
-          if (decoded % 12 === 0) statements.push({ table: designed.table, queries: code.slice(0, 2), decoded: answer.decoded });
+          if (decoded % 5 === 0) statements.push({ table: designed.table, queries: code.slice(0, 2), decoded: answer.decoded });
         }
         decoded += 1;
       }
@@ -288,7 +287,7 @@ test('it answers as the extension does', { skip: !ANSWERS && 'without ANSWERS' }
   await page.close();
   writeFileSync(STATEMENTS, statements.map((statement) => `${JSON.stringify(statement)}\n`).join(''));
   console.log(`${answers.length} answers: ${decoded} decoded, ${refused} refused, ${negative} negative; ${statements.length} statements`);
-  assert.ok(decoded > 1700 && refused > 70 && statements.length > 100);
+  assert.ok(decoded > 680 && refused > 25 && negative > 0 && statements.length > 100);
 });
 
 test('it finds the layouts that the extension finds', { skip: !FOUND && 'without FOUND' }, async () => {
