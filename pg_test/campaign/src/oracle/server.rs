@@ -4,6 +4,10 @@ use super::steps::{Crash, OBJECTS, SESSIONS};
 use crate::standby::wait_for_standby;
 use pg_snowflake_harness::prelude::*;
 use postgres::SimpleQueryMessage;
+use std::process::Command;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 /// A call in a step, core's functions for it, and ours.
 const CALLS: [(&str, &str, &str); 6] = [
@@ -54,12 +58,14 @@ impl Outcome {
     }
 }
 
+/// A session, and the process that serves it.
+type Session = (Client, i32);
+
 pub struct Server {
     side: Side,
     cluster: Cluster,
-    /// Each with the process that serves it.
-    sessions: Vec<(Client, i32)>,
-    beside: Client,
+    sessions: Vec<Session>,
+    beside: Session,
     standby: Option<Cluster>,
 }
 
@@ -74,27 +80,25 @@ impl Server {
             // One statement runs at a time, so a lock that another session holds is not released meanwhile.
             .setting("lock_timeout", "3ms")
             .start();
-        let mut beside = cluster.connect();
+        let mut beside = with_pid(cluster.connect());
         let objects = side.restate(&OBJECTS.replace('@', &counter.to_string()));
-        beside.batch_execute(&objects).unwrap_or_else(|error| panic!("{objects}: {error:?}"));
+        beside.0.batch_execute(&objects).unwrap_or_else(|error| panic!("{objects}: {error:?}"));
         let mut server = Server { side, cluster, sessions: Vec::new(), beside, standby: None };
         server.connect();
         server
     }
 
     fn connect(&mut self) {
-        self.beside = self.cluster.connect();
+        self.beside = with_pid(self.cluster.connect());
         self.sessions = (0..SESSIONS.len()).map(|session| self.session(session)).collect();
     }
 
-    fn session(&self, session: usize) -> (Client, i32) {
-        let mut client = self.cluster.connect_to(SESSIONS[session], "postgres");
-        let pid = backend_pid(&mut client);
-        (client, pid)
+    fn session(&self, session: usize) -> Session {
+        with_pid(self.cluster.connect_to(SESSIONS[session], "postgres"))
     }
 
     pub fn execute(&mut self, session: usize, sql: &str) -> Outcome {
-        outcome(&mut self.sessions[session].0, &self.side.restate(sql))
+        outcome(&mut self.sessions[session], &self.side.restate(sql))
     }
 
     /// Has a superuser execute a statement beside the sessions.
@@ -105,7 +109,7 @@ impl Server {
     pub fn reconnect(&mut self, session: usize) {
         let new = self.session(session);
         let (_, pid) = std::mem::replace(&mut self.sessions[session], new);
-        wait_for(&mut self.beside, &format!("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})"), "a session has ended");
+        wait_for(&mut self.beside.0, &format!("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})"), "a session has ended");
     }
 
     /// Prepares for what [`Server::crash`] will do.
@@ -134,8 +138,25 @@ impl Server {
     }
 }
 
-fn outcome(client: &mut Client, sql: &str) -> Outcome {
-    let messages = match client.simple_query(sql) {
+fn with_pid(mut client: Client) -> Session {
+    let pid = backend_pid(&mut client);
+    (client, pid)
+}
+
+/// Executes a statement. If it does not end within a minute, its process is killed, and the test fails: a wait of PostgreSQL 15.20 once
+/// did not end after `lock_timeout`, for a reason that is not known.
+fn outcome((client, pid): &mut Session, sql: &str) -> Outcome {
+    let (ended, end) = channel::<()>();
+    let mut kill = Command::new("kill");
+    kill.args(["-KILL", &pid.to_string()]);
+    thread::spawn(move || {
+        if end.recv_timeout(Duration::from_mins(1)) == Err(RecvTimeoutError::Timeout) {
+            kill.status().expect("kill is a program");
+        }
+    });
+    let executed = client.simple_query(sql);
+    drop(ended);
+    let messages = match executed {
         Ok(messages) => messages,
         Err(error) => {
             // The error arrives before the session has released its locks, the answer to this after.
