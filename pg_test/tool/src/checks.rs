@@ -130,8 +130,8 @@ pub fn lint() -> Result {
     run.phase("clippy of the examples", |_| compile(&EXAMPLES, &["--all-targets"]))
 }
 
-/// Behaviour with the release library: what can differ on a second major. Format, clippy, docs, the campaign and the
-/// tests inside a server are part of [`all`].
+/// Behaviour with the library that builds fast: what can differ on a second major. Format, clippy, docs and the campaign are part of
+/// [`all`].
 pub fn short() -> Result {
     let mut run = Run::default();
     run.tests("behaviour on real servers", &mut tests(&["--test", "servers"]))?;
