@@ -4,7 +4,7 @@
 PG_CONFIG ?= pg_config
 CARGO ?= cargo
 RUSTC ?= rustc
-# release, or testing: see Cargo.toml.
+# release, which users get, or a name in .cargo/profiles, which has what it changes.
 PROFILE ?= release
 # For cargo, as in CARGO_FLAGS=--offline.
 CARGO_FLAGS ?=
@@ -54,7 +54,10 @@ DLSUFFIX := $(if $(and $(filter Darwin,$(shell uname -s)),$(filter-out 15,$(majo
 # What is built for one installation does not fit another.
 build := $(target)/pg$(major)-$(shell printf %s '$(bindir)' | cksum | cut -d ' ' -f 1)
 absolute_build := $(absolute_target)/$(notdir $(build))
-built := $(build)/$(PROFILE)/libpg_snowflake$(if $(filter Darwin,$(shell uname -s)),.dylib,.so)
+# Most crates are the same for all majors and profiles, so cargo compiles them once, here.
+shared := $(target)/pg_snowflake-crates
+absolute_shared := $(absolute_target)/$(notdir $(shared))
+built := $(build)/$(PROFILE)/release/libpg_snowflake$(if $(filter Darwin,$(shell uname -s)),.dylib,.so)
 # The files to install, and when their build began.
 stage := $(build)/$(PROFILE)/stage
 started := $(build)/$(PROFILE)/started
@@ -66,7 +69,7 @@ sql := $(addprefix $(srcdir)/,$(shell sed -n 's,^extension_sql_file!."../\(sql/[
 # The last prefix that fits counts. A user's RUSTFLAGS come first. The bindings are not formatted, since not every Rust has rustfmt.
 export RUSTFLAGS := $(value RUSTFLAGS)
 rustflags = $$RUSTFLAGS --remap-path-prefix="$$(pwd -P)"=pg_snowflake \
-	--remap-path-prefix="$${CARGO_HOME:-$$HOME/.cargo}"=cargo --remap-path-prefix='$(absolute_build)'=target $(undefined_symbols)
+	--remap-path-prefix="$${CARGO_HOME:-$$HOME/.cargo}"=cargo --remap-path-prefix='$(absolute_shared)'=target $(undefined_symbols)
 ifeq ($(shell uname -s),Darwin)
 # The server's symbols are there only once the server has loaded the library.
 undefined_symbols := -Clink-arg=-Wl,-undefined,dynamic_lookup
@@ -104,10 +107,16 @@ ISOLATION = $(call scripts,specs)
 
 # A command of cargo on the library, as it is built.
 cargo = cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f && RUSTFMT=true \
-	PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | \
-	sed 's/.$$//')" '$(CARGO)' $(1) --locked $(CARGO_FLAGS) --package pg_snowflake --lib \
-	--no-default-features --features pg$(major),pgrx/no-schema-generation --profile '$(PROFILE)' \
-	--target-dir '$(absolute_build)'
+	PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_BUILD_BUILD_DIR='$(absolute_shared)' \
+	CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | sed 's/.$$//')" '$(CARGO)' $(1) --locked $(CARGO_FLAGS) --package pg_snowflake --lib \
+	--no-default-features --features pg$(major),pgrx/no-schema-generation --release $(settings) \
+	--target-dir '$(absolute_build)/$(PROFILE)'
+
+ifneq ($(PROFILE),release)
+# Optimizing across the units of the last crate would take a third of the time after a change.
+settings = --config '$(or $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/.cargo/profiles/$(PROFILE).toml)),$(error there is no PROFILE \
+	"$(PROFILE)": release, or a name in .cargo/profiles))'
+endif
 
 .PHONY: all lint install uninstall installcheck clean
 # So that `make all install` installs what it has built.
@@ -115,10 +124,10 @@ cargo = cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f &&
 
 all:
 	$(refuse_what_is_missing)
-	@mkdir -p '$(build)/$(PROFILE)' 2>/dev/null && test -w '$(build)/$(PROFILE)' || { \
-		echo 'make: $(build) belongs to another user: remove it, or run make as that user' >&2; exit 1; }
+	@for folder in '$(build)/$(PROFILE)' '$(shared)'; do mkdir -p "$$folder" 2>/dev/null && test -w "$$folder" || { \
+		echo "make: $$folder belongs to another user: remove it, or run make as that user" >&2; exit 1; }; done
 	@rm -rf '$(stage)' '$(stage).new' && touch '$(started)'
-	$(call cargo,rustc) --crate-type cdylib
+	$(call cargo,rustc) --crate-type cdylib $(if $(settings),-- -Clto=off)
 	@test -f '$(built)' || { echo 'make: cargo has not written $(built): does its configuration set build.target?' >&2; exit 1; }
 	mkdir '$(stage).new'
 	cat $(sql) >'$(stage).new/pg_snowflake--$(version).sql'
@@ -156,4 +165,4 @@ installcheck:
 	$(foreach test,$(ISOLATION),$(call regress,isolation/pg_isolation_regress,$(test)))
 
 clean:
-	rm -rf '$(target)'/pg[0-9]*-*
+	rm -rf '$(target)'/pg[0-9]*-* '$(shared)'

@@ -87,6 +87,7 @@ fn make_names_what_is_missing_before_it_compiles() {
         ("RUSTC=./nowhere", "\"./nowhere\" is not usable"),
         ("CARGO=./nowhere", "\"./nowhere\" is missing"),
         ("RUSTC=./old", &needed),
+        ("PROFILE=nowhere", "there is no PROFILE \"nowhere\""),
         ("libclang=nowhere", "libclang, which reads the headers, is missing"),
     ] {
         assert_refused(machine.make().arg(argument), expected);
