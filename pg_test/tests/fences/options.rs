@@ -62,6 +62,7 @@ fn an_ordinary_user_whose_options_name_any_setting_generates_no_ids() {
                 GENERATE_OWN,
                 "SELECT snowflake_nextval('s')",
                 "SELECT snowflake_nextvals('s', 5, 2)",
+                "SELECT snowflake_nextval_homed('s', 5, 8)",
                 "SELECT snowflake_convert_column('posts', 'id', 5)",
             ] {
                 let mut writer = cluster.connect_with_options("writer", &options).unwrap();
