@@ -105,11 +105,11 @@ scripts = $(basename $(notdir $(wildcard $(srcdir)/pg_test/$(1)/*)))
 REGRESS = $(call scripts,sql)
 ISOLATION = $(call scripts,specs)
 
-# A command of cargo on the library, as it is built.
+# A command of cargo on the library, as it is built. The metadata has cargo keep the library of each major and profile beside the others.
 cargo = cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f && RUSTFMT=true \
-	PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_BUILD_BUILD_DIR='$(absolute_shared)' \
-	CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | sed 's/.$$//')" '$(CARGO)' $(1) --locked $(CARGO_FLAGS) --package pg_snowflake --lib \
-	--no-default-features --features pg$(major),pgrx/no-schema-generation --release $(settings) \
+	PGRX_PG_CONFIG_PATH='$(pg_config)' CARGO_BUILD_BUILD_DIR='$(absolute_shared)' __CARGO_DEFAULT_LIB_METADATA=pg_snowflake \
+	CARGO_ENCODED_RUSTFLAGS="$$(printf '%s\037' $(rustflags) | sed 's/.$$//')" '$(CARGO)' $(1) --locked $(CARGO_FLAGS) \
+	--package pg_snowflake --lib --no-default-features --features pg$(major),pgrx/no-schema-generation --release $(settings) \
 	--target-dir '$(absolute_build)/$(PROFILE)'
 
 ifneq ($(PROFILE),release)
@@ -145,8 +145,8 @@ lint:
 
 # Copies only, so that `sudo make install` compiles nothing as root.
 install:
-	@test -f '$(built)' && test -f '$(stage)/pg_snowflake.control' && test -f '$(started)' && test -z "$$(cd '$(srcdir)' && find Cargo.* ids policies src sql pg_snowflake.control -type f \
-		-newer '$(absolute_build)/$(PROFILE)/started')" || { \
+	@test -f '$(built)' && test -f '$(stage)/pg_snowflake.control' && test -f '$(started)' && test -z "$$(cd '$(srcdir)' && \
+		find Cargo.* .cargo ids policies src sql pg_snowflake.control -type f -newer '$(absolute_build)/$(PROFILE)/started')" || { \
 		echo 'make: nothing is built from these sources for $(bindir): run make first, as yourself' >&2; exit 1; }
 	install -d '$(DESTDIR)$(pkglibdir)' '$(DESTDIR)$(datadir)/extension'
 	install -m 755 '$(built)' '$(DESTDIR)$(pkglibdir)/pg_snowflake$(DLSUFFIX)'

@@ -24,14 +24,14 @@ impl Machine {
         let machine = Machine { folder: installation::temp_dir() };
         let mut copy = Command::new("cp");
         copy.args(["-r", "--parents", "Makefile", "Cargo.toml", "Cargo.lock", "ids/Cargo.toml", "policies/Cargo.toml", "src/lib.rs"]);
-        copy.args(["sql", "pg_snowflake.control"]).arg(machine.folder.path());
+        copy.args([".cargo", "sql", "pg_snowflake.control"]).arg(machine.folder.path());
         installation::run(copy.current_dir(top()), b"");
         link(&PROGRAMS, &machine.file("bin"));
         machine.script("rustc", &format!("echo 'rustc {WANTED}.0 (0000000 2026-01-01)'"));
         let folder = machine.folder.path().display();
         machine.script("pg_config", &format!("case $1 in --version) echo '{version}' ;; *) echo '{folder}' ;; esac"));
         // It makes the library where the Makefile looks for it.
-        machine.script("cargo", "while [ $1 != --target-dir ]; do shift; done; echo >$2/release/libpg_snowflake.so");
+        machine.script("cargo", "while [ $1 != --target-dir ]; do shift; done; mkdir -p $2/release; echo >$2/release/libpg_snowflake.so");
         fs::write(machine.file("postgres.h"), "").unwrap();
         if geteuid().is_root() {
             let mut chown = Command::new("chown");
