@@ -84,6 +84,8 @@ provide_postgres() {
             # shellcheck disable=SC2046 # suites are words
             run_program private-postgres --mirror "[signed-by=$KEYRING] $(debian_mirror)" "$major" "$origin" \
                 $(suites_of "$major") || die "cannot get PostgreSQL $major: $ADD_PGDG"
+            # It needs LLVM, which is not brought along. Where it is missing, a server does not compile queries.
+            rm -f "$INSTALLATION/usr/lib/postgresql/$major/lib/llvmjit.so"
             ;;
     esac
     # Half of the size, and only JIT inlining reads it.
