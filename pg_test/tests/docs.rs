@@ -36,12 +36,10 @@ fn the_sql_of_every_page_runs_and_prints_what_the_page_shows() {
     std::thread::scope(|scope| {
         for page in pages_with_sql() {
             scope.spawn(move || {
-                let needs_fdw = page.text().contains("EXTENSION postgres_fdw");
-                let what = format!("the SQL of {:?}", page.path);
                 if let Some(newest) = page.blocks().iter().filter_map(|block| block.since).max() {
-                    has_major(newest, &format!("{what} for later major versions"));
+                    has_major(newest, &format!("the SQL of {:?} for later major versions", page.path));
                 }
-                if !needs_fdw || has_contrib("postgres_fdw", &what) {
+                if has_what_it_needs(&page) {
                     let cluster = fresh_cluster(page.text());
                     run_page(&page, |block| block.citus.is_none().then_some(&cluster));
                 }
@@ -111,7 +109,7 @@ fn the_sql_of_a_page_runs_in_one_session_of_psql() {
     let pages: Vec<Page> = pages_with_sql().into_iter().filter(|page| page.blocks().iter().all(|block| block.session.is_none())).collect();
     assert!(pages.iter().any(|page| page.path.ends_with("README.md")));
     std::thread::scope(|scope| {
-        for page in &pages {
+        for page in pages.iter().filter(|page| has_what_it_needs(page)) {
             scope.spawn(move || paste(page));
         }
     });
@@ -194,6 +192,12 @@ fn run_page<'a>(page: &Page, server: impl Fn(&Block) -> Option<&'a Cluster>) {
             _ => {}
         }
     }
+}
+
+/// Whether the installation has what the page's SQL needs beside the extension. The script creates it, too.
+fn has_what_it_needs(page: &Page) -> bool {
+    let needs_fdw = ["EXTENSION postgres_fdw", "\\i docs/routing/router.sql"].iter().any(|line| page.text().contains(line));
+    !needs_fdw || has_contrib("postgres_fdw", &format!("the SQL of {:?}", page.path))
 }
 
 /// The blocks for this major version of PostgreSQL.
