@@ -113,7 +113,6 @@ cargo = cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f &&
 	--target-dir '$(absolute_build)/$(PROFILE)'
 
 ifneq ($(PROFILE),release)
-# Optimizing across the units of the last crate would take a third of the time after a change.
 settings = --config '$(or $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/.cargo/profiles/$(PROFILE).toml)),$(error there is no PROFILE \
 	"$(PROFILE)": release, or a name in .cargo/profiles))'
 endif
@@ -122,6 +121,7 @@ endif
 # So that `make all install` installs what it has built.
 .NOTPARALLEL:
 
+# For tests, optimizing across the units of the last crate would take a third of the time after a change.
 all:
 	$(refuse_what_is_missing)
 	@for folder in '$(build)/$(PROFILE)' '$(shared)'; do mkdir -p "$$folder" 2>/dev/null && test -w "$$folder" || { \
@@ -146,7 +146,7 @@ lint:
 # Copies only, so that `sudo make install` compiles nothing as root.
 install:
 	@test -f '$(built)' && test -f '$(stage)/pg_snowflake.control' && test -f '$(started)' && test -z "$$(cd '$(srcdir)' && \
-		find Cargo.* .cargo ids policies src sql pg_snowflake.control -type f -newer '$(absolute_build)/$(PROFILE)/started')" || { \
+		find Cargo.* .cargo/profiles ids policies src sql pg_snowflake.control -type f -newer '$(absolute_build)/$(PROFILE)/started')" || { \
 		echo 'make: nothing is built from these sources for $(bindir): run make first, as yourself' >&2; exit 1; }
 	install -d '$(DESTDIR)$(pkglibdir)' '$(DESTDIR)$(datadir)/extension'
 	install -m 755 '$(built)' '$(DESTDIR)$(pkglibdir)/pg_snowflake$(DLSUFFIX)'

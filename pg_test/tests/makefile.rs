@@ -141,9 +141,12 @@ fn make_install_copies_what_make_has_built_and_compiles_nothing() {
         assert!(machine.file("a folder").join(file).exists(), "{file}");
     }
 
-    let control = machine.file("pg_snowflake.control");
-    fs::write(&control, fs::read(&control).unwrap()).unwrap();
-    assert_refused(&mut install(), "run make first, as yourself");
+    for source in ["pg_snowflake.control", ".cargo/profiles/testing.toml"] {
+        let source = machine.file(source);
+        fs::write(&source, fs::read(&source).unwrap()).unwrap();
+        assert_refused(&mut install(), "run make first, as yourself");
+        installation::run(&mut machine.make(), b"");
+    }
     machine.script("cargo", "exit 1");
     assert!(!machine.make().status().unwrap().success());
     assert_refused(&mut install(), "run make first, as yourself");

@@ -76,7 +76,7 @@ impl Run {
     }
 
     fn all(&mut self) -> Result {
-        // What users get. It has a folder of its own, so it is built beside all else that is compiled, and checked beside the tests.
+        // What users get. Its crates have a folder of their own, so they are built beside all else, and it is checked beside the tests.
         let library = thread::spawn(|| output(make("release", &pg_config()).arg("all")));
         self.lint()?;
         self.tests("examples in the documentation of the crates", &mut tests(&["--doc"]))?;
