@@ -86,6 +86,8 @@ $(if $(filter $(rust_version),$(oldest_rust)),,$(error Rust $(rust_version) or n
 	$(rust),not usable: $(shell cd '$(srcdir)' && '$(RUSTC)' --version 2>&1 | sed -n 1p)): install it with rustup, or name another\
 	one with CARGO=… RUSTC=… or RUSTUP_TOOLCHAIN=…))
 $(if $(shell command -v '$(CARGO)' || ls '$(CARGO)' 2>&-),,$(error "$(CARGO)" is missing: install cargo, or name one with CARGO=…))
+$(if $(or $(filter release,$(PROFILE)),$(wildcard $(srcdir)/.cargo/profiles/$(PROFILE).toml)),,$(error there is no PROFILE \
+	"$(PROFILE)": release, or a name in .cargo/profiles))
 $(if $(filter $(words $(sql)),$(shell grep -c '^extension_sql_file!' '$(srcdir)/src/lib.rs')),,$(error src/lib.rs has an \
 	extension_sql_file! that is not on one line, as make reads it))
 $(if $(has_headers),,$(error the headers of PostgreSQL $(major) are missing: install them (on Debian and Ubuntu: \
@@ -113,8 +115,7 @@ cargo = cd '$(srcdir)' && unset CARGO_BUILD_TARGET MAKEFLAGS MFLAGS && set -f &&
 	--target-dir '$(absolute_build)/$(PROFILE)'
 
 ifneq ($(PROFILE),release)
-settings = --config '$(or $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/.cargo/profiles/$(PROFILE).toml)),$(error there is no PROFILE \
-	"$(PROFILE)": release, or a name in .cargo/profiles))'
+settings := --config '.cargo/profiles/$(PROFILE).toml'
 endif
 
 .PHONY: all lint install uninstall installcheck clean
