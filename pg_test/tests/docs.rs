@@ -194,7 +194,7 @@ fn run_page<'a>(page: &Page, server: impl Fn(&Block) -> Option<&'a Cluster>) {
     }
 }
 
-/// Whether the installation has what the page's SQL needs beside the extension. The script creates it, too.
+/// Whether the installation has what the page's SQL needs beside the extension. A page or the script of its router creates it.
 fn has_what_it_needs(page: &Page) -> bool {
     let needs_fdw = ["EXTENSION postgres_fdw", "\\i docs/routing/router.sql"].iter().any(|line| page.text().contains(line));
     !needs_fdw || has_contrib("postgres_fdw", &format!("the SQL of {:?}", page.path))
