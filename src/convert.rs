@@ -7,6 +7,7 @@
 mod column;
 mod references;
 
+use crate::authority::Asked;
 use crate::distributed;
 use crate::error::Error;
 use crate::layout_type::SqlLayout;
@@ -17,8 +18,8 @@ use crate::postgres::query::{execute, rows, text};
 use crate::postgres::relation::as_owner;
 use crate::postgres::report::{Raise, relation_name};
 use crate::postgres::transaction::{check_read_committed, check_writable, naming_the_function};
+use crate::sequence;
 use crate::settings;
-use crate::{sequence, shard};
 use column::Column;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::likely::{Mismatch, Verdict, judge};
@@ -55,7 +56,7 @@ pub fn snowflake_convert_column(
     let extension = Extension::read();
     let column = Column::open(table, &from_server(name), &extension);
     let layout = passed_layout.unwrap_or_else(|| column.layout_of_default().unwrap_or_default());
-    let shard = shard::permitted(shard_id, layout).unwrap_or_else(|denied| Error::from(denied).raise(FUNCTION, pg_sys::InvalidOid));
+    let shard = Asked::shard(shard_id).class(layout).unwrap_or_else(|denied| Error::from(denied).raise(FUNCTION, pg_sys::InvalidOid)).first;
     if check_shard && layout.shards() == 1 {
         messages::no_shard_field(layout).raise();
     }

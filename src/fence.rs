@@ -5,18 +5,16 @@
 //! `pg_snowflake.allowed_hosts` against the second. A fence with an invalid value refuses everything, and so does any setting whose server
 //! value the session has masked. Only an unset fence allows everything.
 //!
-//! The settings are checked and parsed when they are set; each ID then takes a load and a comparison.
+//! The settings are checked and parsed when they are set. Each change raises the version of what is permitted.
 //!
 //! With a setting's value, PostgreSQL stores what the check hook made of it, its `extra`. It passes the `extra`
 //! to the assign hook whenever the value takes effect, and frees it with the value. A null `extra` stands for a
 //! fence that allows everything, so that the usual check is for a null pointer.
 
 use crate::denied::{Denied, Origin};
-use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory::with_room;
 use crate::postgres::report::{ascii_unless_utf8, c_text, host_name};
-use crate::sequence;
-use crate::settings::{Setting, unknown_at_start};
+use crate::settings::{self, Setting, unknown_at_start};
 use pg_snowflake_policies::fence::hosts;
 use pg_snowflake_policies::fence::list::{InvalidSetting, MAX_BYTES};
 use pg_snowflake_policies::fence::shards::{self, Range};
@@ -25,7 +23,7 @@ use pgrx::{GucContext, GucRegistry, GucSetting, pg_guard, pg_sys};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 static OWNED_SHARDS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
@@ -34,9 +32,6 @@ static ALLOWED_HOSTS: GucSetting<Option<CString>> = GucSetting::<Option<CString>
 /// thread, and `Relaxed` access costs nothing.
 static OWNED_RANGES: AtomicPtr<OwnedRanges> = AtomicPtr::new(ptr::null_mut());
 static FOREIGN_HOST: AtomicPtr<ForeignHost> = AtomicPtr::new(ptr::null_mut());
-
-/// Incremented by each change of a fence, so that what it was found to allow can be kept.
-static VERSION: AtomicU64 = AtomicU64::new(1);
 
 /// Whether the settings are being defined, and take over values that were set before the library was loaded.
 static IS_DEFINING: AtomicBool = AtomicBool::new(false);
@@ -123,71 +118,33 @@ fn define_fence(
     });
 }
 
-/// Whether this server, in this session, may generate IDs for the shard. Called for each ID without a guard, so
-/// it raises no error and holds nothing with a destructor. `origin` says where the shard comes from, for an error.
-#[inline]
-pub fn check_shard(shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), Denied> {
-    let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
-    if owned.is_null() && foreign.is_null() && !Setting::is_any_masked_or_unknown() {
-        return Ok(());
-    }
-    // SAFETY: not null, so it is the `extra` of check_owned_shards(), which lives as long as it is assigned.
-    let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
-    check_fences(ranges, !foreign.is_null(), shard, origin)
-}
-
-/// Whether this server, in this session, may generate IDs for each shard of the class. Called as [`check_shard`]; the setting can list
-/// thousands of shards, so the last classes that were allowed are remembered.
-#[inline]
-pub fn check_class(class: Class) -> Result<(), Denied> {
-    static ALLOWED: BackendLocal<[(u64, Class); 4]> = BackendLocal::new([(0, Class::one(0)); 4]);
-    let owned = OWNED_RANGES.load(Relaxed);
-    check_shard(class.first, || Origin::Argument).map_err(|error| match error {
+/// Whether this server, in this session, may generate IDs for each shard of the class. Called without a guard, so it raises no error and
+/// holds nothing with a destructor. `origin` says where the shard comes from, for an error.
+pub fn check(class: Class, origin: impl FnOnce() -> Origin) -> Result<(), Denied> {
+    let (ranges, is_foreign_host) = in_effect();
+    check_fences(ranges, is_foreign_host, class.first, origin).map_err(|error| match error {
         Denied::ShardNotOwned { shard, .. } if !class.is_one() => Denied::ClassNotOwned { shard, class },
         error => error,
     })?;
-    if owned.is_null() || class.is_one() {
-        return Ok(());
-    }
-    let version = version();
-    // SAFETY: the closures call nothing.
-    if unsafe { ALLOWED.with(|allowed| allowed.contains(&(version, class))) } {
-        return Ok(());
-    }
-    // SAFETY: as in check_shard().
-    let ranges = unsafe { owned_ranges(owned) };
-    if let Some(shard) = shards::first_missing(ranges, class) {
-        return Err(Denied::ClassNotOwned { shard, class });
-    }
-    // SAFETY: as above.
-    unsafe {
-        ALLOWED.with(|allowed| {
-            allowed.rotate_right(1);
-            allowed[0] = (version, class);
-        });
-    }
-    Ok(())
+    let missing = ranges.filter(|_| !class.is_one()).and_then(|ranges| shards::first_missing(ranges, class));
+    missing.map_or(Ok(()), |shard| Err(Denied::ClassNotOwned { shard, class }))
 }
 
-fn note_new_version() {
-    VERSION.fetch_add(1, Relaxed);
-    sequence::note_change();
-}
-
-/// The number of changes of the fences in this session. As long as it is the same, they allow the same.
-#[inline]
-pub fn version() -> u64 {
-    VERSION.load(Relaxed)
+/// The ranges of `pg_snowflake.owned_shards`, to be used up before the setting can change, and whether `pg_snowflake.allowed_hosts` refuses
+/// this server.
+fn in_effect<'a>() -> (Option<&'a [Range]>, bool) {
+    let owned = OWNED_RANGES.load(Relaxed);
+    // SAFETY: not null, so it is the `extra` of check_owned_shards(), which lives as long as it is assigned.
+    let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
+    (ranges, is_foreign_host())
 }
 
 /// Whether this server, in this session, may generate IDs for at least one shard.
 pub fn check_any_shard() -> Result<(), Denied> {
-    let (owned, foreign) = (OWNED_RANGES.load(Relaxed), FOREIGN_HOST.load(Relaxed));
-    // SAFETY: as in check_shard().
-    let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) });
+    let (ranges, is_foreign_host) = in_effect();
     // An invalid setting has no ranges, and refuses every shard.
     let shard = ranges.and_then(<[Range]>::first).map_or(0, |range| range.first);
-    check_fences(ranges, !foreign.is_null(), shard, || Origin::Argument)
+    check_fences(ranges, is_foreign_host, shard, || Origin::Argument)
 }
 
 fn check_fences(ranges: Option<&[Range]>, is_foreign_host: bool, shard: u32, origin: impl FnOnce() -> Origin) -> Result<(), Denied> {
@@ -214,10 +171,7 @@ pub fn is_foreign_host() -> bool {
 /// The shards in `pg_snowflake.owned_shards`, in ascending order; `None` if it is not set. An invalid value has none. To be
 /// used up before the setting can change.
 pub fn owned_shards() -> Option<impl Iterator<Item = u32>> {
-    let owned = OWNED_RANGES.load(Relaxed);
-    // SAFETY: as in check_shard().
-    let ranges = (!owned.is_null()).then(|| unsafe { owned_ranges(owned) })?;
-    Some(ranges.iter().flat_map(|range| range.first..=range.last))
+    Some(in_effect().0?.iter().flat_map(|range| range.first..=range.last))
 }
 
 /// # Safety
@@ -270,13 +224,13 @@ unsafe extern "C-unwind" fn check_allowed_hosts(value: *mut *mut c_char, extra: 
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_owned_shards(_value: *const c_char, extra: *mut c_void) {
     OWNED_RANGES.store(extra.cast(), Relaxed);
-    note_new_version();
+    settings::note_change();
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_allowed_hosts(_value: *const c_char, extra: *mut c_void) {
     FOREIGN_HOST.store(extra.cast(), Relaxed);
-    note_new_version();
+    settings::note_change();
 }
 
 /// Whether the value was set where it could not be checked, so that rejecting it would only log a warning and

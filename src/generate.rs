@@ -3,15 +3,14 @@
 mod batch;
 mod nextval_homed;
 
+use crate::authority::{self, Asked};
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, unpacked, with_layout};
-use crate::lease::ThisServer;
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::report::Raise;
 use crate::sequence;
-use crate::shard;
 use batch::IdBatch;
-use pg_snowflake_ids::layout::{Layout, Packed};
+use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
@@ -24,7 +23,7 @@ use pgrx::prelude::*;
 unsafe extern "C-unwind" fn snowflake_nextval_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: three arguments, none of them NULL: the function is STRICT.
     let [seq, shard_id, layout] = unsafe { arguments(fcinfo) };
-    next_id(oid(seq), Some(shard_id.value() as i32), layout.value() as u64)
+    next_id(oid(seq), Asked::Shard(shard_id.value() as i32), layout.value() as u64)
 }
 
 /// `snowflake_nextval(seq regclass) → bigint`: the shard is `pg_snowflake.shard_id`, the layout the default.
@@ -35,46 +34,27 @@ unsafe extern "C-unwind" fn snowflake_nextval_wrapper(fcinfo: pg_sys::FunctionCa
 unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: one argument, which is not NULL: the function is STRICT.
     let [seq] = unsafe { arguments(fcinfo) };
-    next_id(oid(seq), None, DEFAULT.pack())
+    next_id(oid(seq), Asked::ThisDatabase, DEFAULT.pack())
 }
 
 function_info_v1!(pg_finfo_snowflake_nextval_wrapper, pg_finfo_snowflake_nextval_of_this_shard_wrapper);
 
 /// Takes the fast path and, if that returns no ID, the guarded one, which raises the errors. The callers of this function are not
 /// `pg_extern`, whose guard and argument handling would cost more than the fast path does.
-fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
-    let fast = |layout: &Packed| {
-        let number = shard_id.or_else(shard::known)?;
-        let shard = shard::permitted(Some(number), **layout).ok()?;
-        // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
-        let id = unsafe { sequence::next_fast(seq, layout, shard, ThisServer) }?;
-        // As in the guarded call, which takes another ID then.
-        (shard_id.is_some() || shard::known() == Some(number)).then_some(id)
-    };
-    // SAFETY: generating an ID runs no SQL.
-    match unsafe { with_layout(packed, fast) } {
+#[inline(always)]
+fn next_id(seq: pg_sys::Oid, asked: Asked, packed: u64) -> pg_sys::Datum {
+    // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor. Generating an ID runs no SQL.
+    match unsafe { with_layout(packed, |layout| sequence::next_fast(seq, layout, asked)) } {
         Some(id) => id.into(),
-        None => next_id_guarded(seq, shard_id, packed).into(),
+        None => next_id_guarded(seq, asked, packed).into(),
     }
 }
 
 /// The slow path: a session's first ID from a sequence, and every ID that the fast path cannot return.
 #[cold]
-fn next_id_guarded(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 {
-    let call = || {
-        let layout = unpacked(packed);
-        let attempt = || -> Result<i64, Error> {
-            loop {
-                let shard = shard::permitted(shard_id, layout)?;
-                let id = sequence::next(seq, layout, shard, ThisServer)?;
-                // While the call waited for the sequence or the clock, this node may have got another number.
-                if shard_id.is_some() || shard::permitted(None, layout)? == shard {
-                    return Ok(id);
-                }
-            }
-        };
-        attempt().unwrap_or_else(|error| error.raise("snowflake_nextval", seq))
-    };
+fn next_id_guarded(seq: pg_sys::Oid, asked: Asked, packed: u64) -> i64 {
+    let call =
+        || sequence::next(seq, unpacked(packed), asked).unwrap_or_else(|failure| Error::from(failure).raise("snowflake_nextval", seq));
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
     unsafe { pg_sys::panic::pgrx_extern_c_guard(call) }
 }
@@ -82,22 +62,22 @@ fn next_id_guarded(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> i64 
 /// `snowflake_nextvals(seq regclass, shard_id int, count int, layout) → setof bigint`
 #[pg_extern(sql = false)]
 fn snowflake_nextvals(seq: pg_sys::Oid, shard_id: i32, count: i32, layout: SqlLayout) -> SetOfIterator<'static, i64> {
-    batch::<false>(seq, Some(shard_id), count, layout.0)
+    batch(seq, Asked::Shard(shard_id), count, layout.0)
 }
 
 /// `snowflake_nextvals(seq regclass, count int) → setof bigint`: the shard is that of this database, the layout the default.
 #[pg_extern(sql = false)]
 fn snowflake_nextvals_of_this_shard(seq: pg_sys::Oid, count: i32) -> SetOfIterator<'static, i64> {
-    batch::<true>(seq, None, count, DEFAULT)
+    batch(seq, Asked::ThisDatabase, count, DEFAULT)
 }
 
-fn batch<const OF_THIS_DATABASE: bool>(seq: pg_sys::Oid, shard_id: Option<i32>, count: i32, layout: Layout) -> SetOfIterator<'static, i64> {
+fn batch(seq: pg_sys::Oid, asked: Asked, count: i32, layout: Layout) -> SetOfIterator<'static, i64> {
     let name = "snowflake_nextvals";
     if count < 0 {
         messages::negative_count(count).raise();
     }
-    let shard = shard::permitted(shard_id, layout).unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
-    let ids = IdBatch::<OF_THIS_DATABASE>::new(seq, layout, shard, count.into());
+    asked.class(layout).unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
+    let ids = IdBatch::new(seq, layout, asked, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }
 
@@ -111,5 +91,5 @@ fn snowflake_currval(seq: pg_sys::Oid) -> i64 {
 /// `snowflake_nextval`, which also accepts a shard as an argument.
 #[pg_extern(sql = false)]
 pub fn snowflake_current_shard() -> i32 {
-    shard::of_this_database().unwrap_or_else(|denied| Error::from(denied).raise("snowflake_nextval", pg_sys::InvalidOid))
+    authority::shard_of_this_database().unwrap_or_else(|denied| Error::from(denied).raise("snowflake_nextval", pg_sys::InvalidOid))
 }

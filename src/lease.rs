@@ -1,7 +1,7 @@
 //! Leases: the spans of ID time in which this server generates the IDs of its shards. Off unless `pg_snowflake.registry` is set.
 //!
-//! A background worker claims the leases from the registry, and writes them into shared memory. Sessions read them there for each
-//! ID. The policy of the registry, a function of a row and a clock, is `pg_snowflake_policies::registry`.
+//! A background worker claims the leases from the registry, and writes them into shared memory. Sessions read there whether they have
+//! changed, for each ID. The policy of the registry, a function of a row and a clock, is `pg_snowflake_policies::registry`.
 
 mod activity;
 mod connection;
@@ -20,51 +20,12 @@ pub use shared::{Place, is_required, place};
 
 use crate::denied::Denied;
 use crate::postgres::backend_local::BackendLocal;
-use crate::sequence::Authority;
-use crate::settings as parameters;
 use crate::settings::is_preloading;
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::presets::DEFAULT;
-use pg_snowflake_policies::counter::{Policy, Run};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
 use pg_snowflake_policies::shared_leases::{Leases, Shared};
-
-/// The lease that this session used last.
-struct Recent {
-    /// The version of the leases that it is from.
-    version: u64,
-    /// The shards. The ticks are in the leases of all of them.
-    class: Class,
-    layout: Layout,
-    ticks: Ticks,
-    /// The highest tick that the mark is known to contain.
-    marked: i64,
-}
-
-impl Recent {
-    const NONE: Recent = Recent { version: u64::MAX, class: Class::one(0), layout: DEFAULT, ticks: Ticks::NONE, marked: i64::MIN };
-
-    /// That of one shard, or of a class: a session that generates IDs of several in turn would look up thousands of leases each time.
-    #[inline(always)]
-    fn of(class: Class) -> &'static BackendLocal<Recent> {
-        static OF_ONE: BackendLocal<Recent> = BackendLocal::new(Recent::NONE);
-        static OF_CLASSES: [BackendLocal<Recent>; 4] = [const { BackendLocal::new(Recent::NONE) }; 4];
-        if class.is_one() { &OF_ONE } else { &OF_CLASSES[class.first as usize % OF_CLASSES.len()] }
-    }
-
-    /// Not inlined, unlike what calls it for each ID: most IDs are of a tick that is marked.
-    #[cold]
-    fn raise_mark(&mut self, shared: &Shared, layout: &Layout, tick: i64) {
-        shared.raise_mark(layout.instant_of(tick));
-        self.marked = tick;
-    }
-
-    #[inline(always)]
-    fn is_of(&self, class: Class, layout: &Layout) -> bool {
-        self.class.first == class.first && (class.is_one() || self.class == class) && self.layout.has_same_ticks(layout)
-    }
-}
 
 /// Has the postmaster start the worker, if the library is preloaded and a registry is set. Called once, at library load.
 pub fn start() {
@@ -74,87 +35,47 @@ pub fn start() {
     }
 }
 
-/// Who may generate on this server: those who hold leases, where leases are needed.
-#[derive(Clone, Copy)]
-pub struct ThisServer;
-
-impl Authority for ThisServer {
-    type Denied = Denied;
-
-    #[inline(always)]
-    fn policy(self) -> Policy {
-        parameters::policy()
-    }
-
-    #[inline(always)]
-    fn ticks_of(self, class: Class, layout: &Layout) -> Result<Ticks, Denied> {
-        // Decided first, so that the compiler leaves out what a batch compares with all ticks.
-        if let Place::NotNeeded = shared::place() {
-            return Ok(Ticks::ALL);
-        }
-        match self.recent_ticks(class, layout) {
-            Some(ticks) if self.is_current(class) => Ok(ticks),
-            _ => look_up(class, layout),
-        }
-    }
-
-    #[inline(always)]
-    fn recent_ticks(self, class: Class, layout: &Layout) -> Option<Ticks> {
-        if let Place::NotNeeded = shared::place() {
-            return Some(Ticks::ALL);
-        }
-        let known = |recent: &mut Recent| recent.is_of(class, layout).then_some(recent.ticks);
-        // SAFETY: the closure calls nothing.
-        unsafe { Recent::of(class).with(known) }.or_else(|| look_up(class, layout).ok())
-    }
-
-    #[inline(always)]
-    fn is_current(self, class: Class) -> bool {
-        let shared = match shared::place() {
-            Place::NotNeeded => return true,
-            Place::Missing => return false,
-            Place::Memory(shared) => shared,
-        };
-        // SAFETY: the closure reads shared memory.
-        unsafe { Recent::of(class).with(|recent| recent.version == shared.version()) }
-    }
-
-    #[inline(always)]
-    fn confirm(self, class: Class, layout: &Layout, run: Run) -> bool {
-        let shared = match shared::place() {
-            Place::NotNeeded => return true,
-            Place::Missing => return false,
-            Place::Memory(shared) => shared,
-        };
-        let last = layout.tick_of(run.last);
-        // SAFETY: one thread, and nothing below accesses the variable in another way. Not a closure, which would not be inlined.
-        let recent = unsafe { &mut *Recent::of(class).as_ptr() };
-        if recent.marked < last {
-            recent.raise_mark(shared, layout, last);
-        }
-        // After the mark: either this session sees that the lease was closed, or the worker sees the mark.
-        debug_assert!(recent.is_of(class, layout));
-        recent.version == shared.version()
-    }
+/// The number of changes of the leases; always the same on a server that needs none.
+#[inline(always)]
+pub fn version() -> u64 {
+    shared::get().map_or(0, Shared::version)
 }
 
-/// Learns the ticks anew.
-#[cold]
-fn look_up(class: Class, layout: &Layout) -> Result<Ticks, Denied> {
-    let shared = shared::get().ok_or(Denied::NotPreloaded)?;
+/// The ticks in which IDs of each shard of the class may be generated: all, on a server that needs no leases.
+pub fn ticks_of(class: Class, layout: &Layout) -> Result<Ticks, Denied> {
+    let shared = match shared::place() {
+        Place::NotNeeded => return Ok(Ticks::ALL),
+        Place::Missing => return Err(Denied::NotPreloaded),
+        Place::Memory(shared) => shared,
+    };
     let tick_us = layout.tick_us();
     if tick_us > length_us() / 2 {
         return Err(Denied::LeaseTooShort { tick_us });
     }
-    let (version, span) = shared.span_of(class);
-    let ticks = span.map_err(|shard| Denied::NoLease { shard, class })?.ticks(layout);
-    // SAFETY: the closure calls nothing.
-    unsafe {
-        Recent::of(class).with(|recent| {
-            *recent = Recent { version, class, layout: *layout, ticks, marked: i64::MIN };
-        });
+    Ok(shared.span_of(class).map_err(|shard| Denied::NoLease { shard, class })?.ticks(layout))
+}
+
+/// Makes known that counters up to this one are used, unless no leases are needed, and returns the [`version`] of afterwards: either this
+/// session sees that the lease was closed, or the worker sees the mark. Called under the lock of a page.
+#[inline(always)]
+pub fn mark(layout: &Layout, counter: i64) -> u64 {
+    /// The highest tick whose beginning the mark is known to contain, and the layout of the tick.
+    static MARKED: BackendLocal<(i64, Layout)> = BackendLocal::new((i64::MIN, DEFAULT));
+    let Some(shared) = shared::get() else { return 0 };
+    let tick = layout.tick_of(counter);
+    // SAFETY: one thread, and nothing below accesses the variable in another way. Not a closure, which would not be inlined.
+    let marked = unsafe { &mut *MARKED.as_ptr() };
+    if marked.0 < tick || !marked.1.has_same_ticks(layout) {
+        raise_mark(shared, layout, tick);
+        *marked = (tick, *layout);
     }
-    Ok(ticks)
+    shared.version()
+}
+
+/// Not inlined, unlike what calls it for each ID: most IDs are of a tick that is marked.
+#[cold]
+fn raise_mark(shared: &Shared, layout: &Layout, tick: i64) {
+    shared.raise_mark(layout.instant_of(tick));
 }
 
 /// The shard that the registry has assigned to this server.

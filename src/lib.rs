@@ -25,12 +25,12 @@ mod registry;
 mod routing;
 
 // Who may generate what.
+mod authority;
 mod denied;
 mod distributed;
 mod fence;
 mod lease;
 mod settings;
-mod shard;
 
 // The sequence: the port of core's sequence.c.
 mod sequence;

@@ -16,8 +16,8 @@ pub mod shared_text;
 
 pub use backend_clock::{read as read_clock, read_with_steps as read_clock_with_steps, statement_start};
 pub use fast::{next_fast, next_homed_fast};
-pub use interface::{Authority, Failure, NoCounter};
-pub use invalidation::{changes, note_change};
+pub use interface::{Authority, Failure, NoCounter, Permit};
+pub use invalidation::changes;
 pub use nextval::{currval, next, next_homed, next_run};
 pub use seq_table::{Basis, set_last};
 pub use sequence_data::{SequenceData, read_data, start_of};

@@ -10,6 +10,9 @@ use crate::postgres::report::{Raise, Report, quoted};
 use pg_snowflake_policies::counter::Policy;
 use pgrx::pg_sys::GucSource;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PgLogLevel, pg_sys};
+use std::ffi::{CStr, c_int, c_void};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static SHARD_ID: GucSetting<i32> = GucSetting::<i32>::new(-1);
 static MAX_LEAD: GucSetting<i32> = GucSetting::<i32>::new(100);
@@ -43,37 +46,34 @@ pub fn define(define_others: impl FnOnce()) {
         messages::loaded_in_parallel().raise();
     }
     Setting::ShardId.define(|name, flags| {
-        GucRegistry::define_int_guc(
+        define_number(
             name,
             c"Sets the shard that this database generates IDs for.",
             c"It applies to calls of snowflake_nextval() that do not pass a shard. Set it with ALTER DATABASE, or under Citus with ALTER SYSTEM on each node. -1 means unset.",
             &SHARD_ID,
-            -1,
-            i32::MAX,
+            -1..=i32::MAX,
             GucContext::Suset,
             flags,
         );
     });
     Setting::MaxLead.define(|name, flags| {
-        GucRegistry::define_int_guc(
+        define_number(
             name,
             c"Sets how far IDs can run ahead of the clock before a call waits.",
             c"IDs run ahead of the clock on a busy sequence, and after the clock has stepped back.",
             &MAX_LEAD,
-            0,
-            MAX_LEAD_MS,
+            0..=MAX_LEAD_MS,
             GucContext::Suset,
             flags | GucFlags::UNIT_MS,
         );
     });
     Setting::MaxWait.define(|name, flags| {
-        GucRegistry::define_int_guc(
+        define_number(
             name,
             c"Sets the maximum time that a call waits for the clock.",
             c"A call that would have to wait longer fails at once. 0 disables waiting.",
             &MAX_WAIT,
-            0,
-            i32::MAX,
+            0..=i32::MAX,
             GucContext::Suset,
             flags | GucFlags::UNIT_MS,
         );
@@ -81,6 +81,42 @@ pub fn define(define_others: impl FnOnce()) {
     define_others();
     // SAFETY: a C string, at library load.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
+}
+
+/// Defines a setting that is a number, and whose changes are counted.
+pub fn define_number(
+    name: &'static CStr,
+    short: &'static CStr,
+    long: &'static CStr,
+    value: &'static GucSetting<i32>,
+    range: RangeInclusive<i32>,
+    context: GucContext,
+    flags: GucFlags,
+) {
+    let (min, max) = range.into_inner();
+    // SAFETY: the hook only counts.
+    unsafe {
+        GucRegistry::define_int_guc_with_hooks(name, short, long, value, min, max, context, flags, None, Some(assign_number), None);
+    }
+}
+
+unsafe extern "C-unwind" fn assign_number(_value: c_int, _extra: *mut c_void) {
+    note_change();
+}
+
+/// The changes of whatever decides which IDs this session may generate, except for leases. It is atomic because a mutable static must be,
+/// to be safe.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// Counts a change. Called where a setting is assigned, and where the group of this node is forgotten.
+pub fn note_change() {
+    CHANGES.fetch_add(1, Relaxed);
+}
+
+/// The number of changes so far. As long as it is the same, this session may generate the same IDs, as far as its leases allow.
+#[inline(always)]
+pub fn changes() -> u64 {
+    CHANGES.load(Relaxed)
 }
 
 /// Why the server, which was started with a parameter that is misspelt or of another version, generates no IDs.

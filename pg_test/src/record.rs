@@ -26,7 +26,7 @@ pub fn circumstances(revision: &str) -> String {
 
 /// The code that the fault campaign is about: the counter and its page, layouts, what may refuse an ID, leases with their registry, and
 /// the SQL edition.
-const CODE: &str = "src/sequence* src/generate* src/lease* src/registry* src/settings* src/shard.rs src/fence.rs src/denied.rs
+const CODE: &str = "src/sequence* src/generate* src/lease* src/registry* src/settings* src/authority.rs src/fence.rs src/denied.rs
     src/distributed* policies/src/counter* policies/src/clock.rs policies/src/homed* policies/src/lease.rs policies/src/shared_leases.rs
     policies/src/holder.rs policies/src/registry* policies/src/fence* ids/src/layout.rs ids/src/layout sql/registry
     sql/managed/pg_snowflake_managed.sql";

@@ -94,9 +94,9 @@ impl Shared {
         self.version.0.load(SeqCst)
     }
 
-    /// The span that the leases of all shards of the class have in common, and the version it is from; the first shard whose lease
-    /// is not held, if there is one. A lease that begins later can be held with an empty span, and leases can have none in common.
-    pub fn span_of(&self, class: Class) -> (u64, Result<Span, u32>) {
+    /// The span that the leases of all shards of the class have in common; the first shard whose lease is not held, if there is one. A
+    /// lease that begins later can be held with an empty span, and leases can have none in common.
+    pub fn span_of(&self, class: Class) -> Result<Span, u32> {
         self.read(|table| {
             let all = Span { starts_us: i64::MIN, ends_us: i64::MAX };
             class.shards().try_fold(all, |common, shard| {
@@ -113,22 +113,22 @@ impl Shared {
             let is_assigned = table.is_assigned.load(Relaxed);
             table.slots().first().filter(|_| is_assigned).map(|slot| slot.shard.load(Relaxed))
         };
-        self.read(assigned).1
+        self.read(assigned)
     }
 
     /// All that the worker has published.
     pub fn leases(&self) -> Leases {
-        self.read(Table::leases).1
+        self.read(Table::leases)
     }
 
     /// Calls `f` with the table in use, again if that has changed meanwhile.
-    fn read<T>(&self, f: impl Fn(&Table) -> T) -> (u64, T) {
+    fn read<T>(&self, f: impl Fn(&Table) -> T) -> T {
         loop {
             let version = self.version();
             let value = f(self.table(version));
             fence(Acquire);
             if self.version.0.load(Relaxed) == version {
-                return (version, value);
+                return value;
             }
         }
     }
@@ -285,7 +285,7 @@ mod tests {
     fn the_span_of_a_shard_is_found() {
         let shared = Box::new(Shared::empty());
         shared.publish(&leases([3, 5, 8000].into_iter(), 9));
-        let has_span = |shard| shared.span_of(Class::one(shard)).1.is_ok();
+        let has_span = |shard| shared.span_of(Class::one(shard)).is_ok();
         assert_eq!([0, 3, 4, 5, 6, 8000, 8001].map(has_span), [false, true, false, true, false, true, false]);
         let closed = [3, 5, 8000].map(Slot::closed).to_vec();
         shared.publish(&of_slots(closed));
@@ -301,8 +301,7 @@ mod tests {
         thread::scope(|scope| {
             let read = || {
                 while !is_over.load(Relaxed) {
-                    let (_, span) = shared.span_of(Class::one(8));
-                    let span = span.expect("every version has shard 8");
+                    let span = shared.span_of(Class::one(8)).expect("every version has shard 8");
                     assert_eq!(span.ends_us, span.starts_us + 1);
                     let leases = shared.leases();
                     assert_eq!(leases, version(leases.holder.slots[0].span.starts_us));

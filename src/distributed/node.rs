@@ -3,6 +3,7 @@
 //!
 //! The metadata are tables in `pg_catalog`, where only a superuser can create one.
 
+use crate::settings;
 use pgrx::PgRelation;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -40,6 +41,7 @@ unsafe extern "C-unwind" fn relation_callback(_: pg_sys::Datum, relid: pg_sys::O
     let is_read = |table: &AtomicU32| table.load(Relaxed) == relid.to_u32();
     if relid == pg_sys::InvalidOid || GROUP_TABLES.iter().any(is_read) {
         GROUP.store(-1, Relaxed);
+        settings::note_change();
     }
     notify(relid);
 }
@@ -47,7 +49,9 @@ unsafe extern "C-unwind" fn relation_callback(_: pg_sys::Datum, relid: pg_sys::O
 /// Makes the session read the metadata again. Called at the abort of a transaction or savepoint: an error can interrupt the processing
 /// of messages.
 pub fn forget() {
-    GROUP.store(-1, Relaxed);
+    if GROUP.swap(-1, Relaxed) >= 0 {
+        settings::note_change();
+    }
     notify(pg_sys::InvalidOid);
 }
 

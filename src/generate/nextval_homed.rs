@@ -1,16 +1,15 @@
 //! The SQL functions that generate homed IDs: IDs whose hash leads to the shard that generates them.
 
 use super::batch::{HomedBatch, OwnedHomed};
+use crate::authority::Asked;
 use crate::denied::Denied;
 use crate::error::Error;
 use crate::layout_type::{SqlLayout, unpacked};
-use crate::lease::ThisServer;
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
 use crate::postgres::report::Raise;
 use crate::sequence;
-use crate::shard;
 use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed, hash_ranges};
 use pg_snowflake_policies::messages::sequence as messages;
@@ -74,8 +73,7 @@ fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
                     (layout, homed)
                 }
             };
-            shard::permit_class(homed.class).ok()?;
-            sequence::next_homed_fast(seq, layout, homed, ThisServer)
+            sequence::next_homed_fast(seq, layout, homed, Asked::Class(homed.class))
         })
     }
 }
@@ -84,10 +82,7 @@ fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
 #[cold]
 fn next_homed_id_guarded(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
     let call = || {
-        let id = wanted.check().and_then(|(layout, homed)| {
-            shard::permit_class(homed.class)?;
-            sequence::next_homed(seq, layout, &homed, ThisServer)
-        });
+        let id = wanted.check().and_then(|(layout, homed)| Ok(sequence::next_homed(seq, layout, &homed, Asked::Class(homed.class))?));
         id.unwrap_or_else(|error| error.raise(NEXTVAL, seq))
     };
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
@@ -118,14 +113,14 @@ fn snowflake_nextval_homed_in_ranges(seq: pg_sys::Oid, shard_id: i32, ranges: Mu
     let id = checked_shard(shard_id, layout).and_then(|class| {
         with_ranges(ranges, layout, |ranges| {
             let homed = Homed::new(class, Home::Ranges(ranges));
-            shard::permit_class(class)?;
+            let asked = Asked::Class(class);
             // SAFETY: called in a transaction. The guard of this function is around the frames, and `ranges` is borrowed from a
             // variable of the backend.
             let fast =
-                unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence::next_homed_fast(seq, &Packed::new(layout), &homed, ThisServer)) };
+                unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence::next_homed_fast(seq, &Packed::new(layout), &homed, asked)) };
             match fast {
                 Some(id) => Ok(id),
-                None => sequence::next_homed(seq, layout, &homed, ThisServer),
+                None => Ok(sequence::next_homed(seq, layout, &homed, asked)?),
             }
         })
     });
@@ -153,7 +148,7 @@ fn batch(name: &'static str, seq: pg_sys::Oid, layout: Layout, homed: OwnedHomed
     if count < 0 {
         messages::negative_count(count).raise();
     }
-    shard::permit_class(homed.get().class).unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
+    Asked::Class(homed.get().class).class(layout).unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
     let ids = HomedBatch::new(seq, layout, homed, count.into());
     SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
 }

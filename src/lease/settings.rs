@@ -2,7 +2,7 @@
 
 use super::shared;
 use crate::postgres::report::host_name;
-use crate::settings::{Setting, is_preloading};
+use crate::settings::{self, Setting, is_preloading};
 use pg_snowflake_policies::registry::{MAX_LEASE_US, MIN_LEASE_US};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -38,13 +38,12 @@ pub fn define() {
         }
     });
     Setting::Lease.define(|name, flags| {
-        GucRegistry::define_int_guc(
+        settings::define_number(
             name,
             c"Sets the length of a lease.",
             c"The server renews its leases after a third of it. After a crash, it generates no IDs for up to this long.",
             &LEASE,
-            MIN_LEASE_MS,
-            MAX_LEASE_MS,
+            MIN_LEASE_MS..=MAX_LEASE_MS,
             GucContext::Sighup,
             flags | GucFlags::UNIT_MS,
         );
@@ -97,4 +96,5 @@ fn configured_node() -> String {
 unsafe extern "C-unwind" fn assign_registry(value: *const c_char, _extra: *mut c_void) {
     // SAFETY: the server passes a C string or null.
     shared::set_missing(!value.is_null() && !unsafe { CStr::from_ptr(value) }.is_empty());
+    settings::note_change();
 }

@@ -11,11 +11,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicPtr};
 
-/// Null if no registry is set. It is atomic because a mutable static must be, to be safe.
+/// Null if the server has none. It is atomic because a mutable static must be, to be safe.
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
-/// The value of [`SHARED`] if a registry is set, but the library was not preloaded.
-const MISSING: *mut Shared = ptr::dangling_mut();
+/// Whether a registry is set, but the library was not preloaded.
+static IS_MISSING: AtomicBool = AtomicBool::new(false);
 
 /// Where the leases of this server are.
 pub enum Place {
@@ -28,16 +28,11 @@ pub enum Place {
 }
 
 /// Where the leases of this server are.
-#[inline(always)]
 pub fn place() -> Place {
-    let shared = SHARED.load(Relaxed);
-    if shared.is_null() {
-        Place::NotNeeded
-    } else if shared == MISSING {
-        Place::Missing
-    } else {
-        // SAFETY: it is what initialize() stored, which lives as long as the process.
-        Place::Memory(unsafe { &*shared })
+    match get() {
+        Some(shared) => Place::Memory(shared),
+        None if IS_MISSING.load(Relaxed) => Place::Missing,
+        None => Place::NotNeeded,
     }
 }
 
@@ -47,16 +42,15 @@ pub fn is_required() -> bool {
 }
 
 /// The shared memory; `None` if no registry is set, or the library was not preloaded.
+#[inline(always)]
 pub fn get() -> Option<&'static Shared> {
-    match place() {
-        Place::Memory(shared) => Some(shared),
-        Place::NotNeeded | Place::Missing => None,
-    }
+    // SAFETY: null, or what initialize() stored, which lives as long as the process.
+    unsafe { SHARED.load(Relaxed).as_ref() }
 }
 
 /// Records whether a registry is set, in a server that was started without leases.
 pub fn set_missing(is_missing: bool) {
-    SHARED.store(if is_missing { MISSING } else { ptr::null_mut() }, Relaxed);
+    IS_MISSING.store(is_missing, Relaxed);
 }
 
 /// A new UUID, of version 4 (RFC 9562).

@@ -2,23 +2,23 @@
 
 use super::status::{Status, status, summary};
 use super::stored_expression::{GeneratorCall, SequenceArgument, ShardArgument, StoredExpression, Unreadable};
+use crate::authority::{Asked, shard_of_this_database};
 use crate::denied::Denied;
 use crate::error::Error;
 use crate::fence;
 use crate::layout_type::SqlLayout;
-use crate::lease::ThisServer;
+use crate::lease;
 use crate::newest_id::Newest;
 use crate::postgres::report::{quoted, relation_name};
 use crate::postgres::result_row::NullableResultRow;
 use crate::postgres::timestamp::{statement_start_us, timestamptz, unix_us_of};
-use crate::sequence::{self, Authority, NoCounter, SequenceData};
-use crate::shard;
+use crate::sequence::{self, NoCounter, SequenceData};
 use pg_snowflake_ids::Layout;
 use pg_snowflake_ids::held::is_counter;
 use pg_snowflake_ids::likely::{Verdict, judge};
 use pg_snowflake_policies::conversion::first_id;
 use pg_snowflake_policies::headroom::Headroom;
-use pg_snowflake_policies::homed::{Class, Homed};
+use pg_snowflake_policies::homed::Homed;
 use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -113,34 +113,35 @@ fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, NoCounter>> {
 fn shard_id(shard: ShardArgument) -> Option<i32> {
     match shard {
         ShardArgument::Constant(shard) => Some(shard),
-        ShardArgument::CurrentShard => shard::of_this_database().ok(),
+        ShardArgument::CurrentShard => shard_of_this_database().ok(),
         ShardArgument::Unknown => None,
     }
 }
 
 /// The error that a call for that shard would raise on this server.
 fn check_shard(shard: ShardArgument, layout: Layout, modulus_and_generators: Option<[i32; 2]>) -> Result<(), Error> {
-    let shard_id = match shard {
-        ShardArgument::Constant(shard) => Some(shard),
-        ShardArgument::CurrentShard => None,
+    let asked = match shard {
+        ShardArgument::Constant(shard) => Asked::Shard(shard),
+        ShardArgument::CurrentShard => Asked::ThisDatabase,
         ShardArgument::Unknown => return Ok(fence::check_any_shard()?),
     };
-    let class = class_of(shard_id, layout, modulus_and_generators)?;
+    let asked = match modulus_and_generators {
+        Some(arguments) => homed(asked, layout, arguments)?,
+        None => asked,
+    };
+    let class = asked.class(layout)?;
     // SAFETY: only reads the server's state. A standby has no lease, and needs none.
     if !unsafe { pg_sys::RecoveryInProgress() } {
-        ThisServer.ticks_of(class, &layout)?;
+        lease::ticks_of(class, &layout)?;
     }
     Ok(())
 }
 
-/// The shards that the IDs can have, if this server may generate IDs for all of them.
-fn class_of(shard_id: Option<i32>, layout: Layout, modulus_and_generators: Option<[i32; 2]>) -> Result<Class, Error> {
-    let Some([modulus, generators]) = modulus_and_generators else { return Ok(Class::one(shard::permitted(shard_id, layout)?)) };
-    let shard_id = shard_id.map_or_else(shard::of_this_database, Ok)?;
+/// The shards of homed IDs.
+fn homed(asked: Asked, layout: Layout, [modulus, generators]: [i32; 2]) -> Result<Asked, Error> {
+    let shard_id = if let Asked::Shard(shard) = asked { shard } else { shard_of_this_database()? };
     let homed = Homed::in_partition(&layout, shard_id, modulus, generators);
-    let class = homed.map_err(|invalid| Denied::NotHomed { invalid, layout })?.class;
-    shard::permit_class(class)?;
-    Ok(class)
+    Ok(Asked::Class(homed.map_err(|invalid| Denied::NotHomed { invalid, layout })?.class))
 }
 
 /// `_snowflake_layout_error(table_name regclass, column_name name, layout snowflake_layout, last_id_at timestamptz) → text`

@@ -1,7 +1,7 @@
 //! The fast path: the next ID, after a session's first from the sequence, without opening the sequence, as long as the checks that
 //! `nextval_internal()` made in this or an earlier transaction still hold.
 
-use super::interface::Authority;
+use super::interface::{Authority, Permit};
 use super::page::{LockedPage, lock_seq_tuple, write_seq_tuple};
 use super::seq_table::{PassedChecks, RecentPage, SeqTableData, with_found_entry};
 use super::sequence_data::Definition;
@@ -11,7 +11,7 @@ use pg_snowflake_ids::layout::Packed;
 use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_policies::clock::Now;
 use pg_snowflake_policies::counter::{self, Decision, Policy, Reading, Run, State};
-use pg_snowflake_policies::homed::{self, Class, Found, Homed};
+use pg_snowflake_policies::homed::{self, Found, Homed};
 use pgrx::pg_sys;
 
 /// Returns the next ID: with a cached counter, or with one from the page if that is still in its buffer. Returns `None`, with nothing
@@ -20,20 +20,18 @@ use pgrx::pg_sys;
 /// # Safety
 /// Called in a transaction on the backend's only thread, as SQL functions are. No guard is needed: an ERROR of the server passes over
 /// frames that hold nothing with a destructor. The callers' frames must not hold any either.
-pub unsafe fn next_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed, shard: u32, authority: A) -> Option<i64> {
-    let class = Class::one(shard);
-    let ticks = authority.recent_ticks(class, layout)?;
+pub unsafe fn next_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed, authority: A) -> Option<i64> {
     let next = |elm: &mut SeqTableData| {
         // Not for a cached ID. Only cached counters that the clock has passed go without.
         if elm.cached.is_none() {
             sys::prefetch_sequence(elm.recent_page.buffer);
         }
         // SAFETY: as the caller promises.
-        let reading = unsafe { repeat_checks(elm, layout, authority.policy()) }?;
-        let counter = match elm.next_cached(reading, class, ticks, authority) {
+        let (permit, reading) = unsafe { repeat_checks(elm, layout, authority) }?;
+        let counter = match elm.next_cached(reading, permit) {
             Some(counter) => counter,
             None => {
-                let request = elm.request(reading, shard, ticks);
+                let request = elm.request(reading, permit);
                 // SAFETY: after repeat_checks().
                 let page = unsafe { lock_recent_page(elm) }?;
                 let Definition { max_value, cache, .. } = page.definition;
@@ -41,11 +39,11 @@ pub unsafe fn next_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed, shard
                     Decision::Issue(run) => Some(run),
                     _ => None,
                 };
-                let run = page.write(issued, class, reading, authority)?;
-                elm.save_in_cache(run, layout)
+                let run = page.write(issued, permit, reading, authority)?;
+                elm.save_in_cache(run, layout, permit)
             }
         };
-        let id = layout.id(counter, shard);
+        let id = layout.id(counter, permit.class.first);
         elm.set_last(id);
         Some(id)
     };
@@ -58,20 +56,18 @@ pub unsafe fn next_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed, shard
 /// # Safety
 /// As for [`next_fast`].
 pub unsafe fn next_homed_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed, homed: &Homed<'_>, authority: A) -> Option<i64> {
-    let class = homed.class;
-    let ticks = authority.recent_ticks(class, layout)?;
     let next = |elm: &mut SeqTableData| {
         sys::prefetch_sequence(elm.recent_page.buffer);
         // SAFETY: as the caller promises.
-        let reading = unsafe { repeat_checks(elm, layout, authority.policy()) }?;
-        let request = elm.request(reading, class.first, ticks);
+        let (permit, reading) = unsafe { repeat_checks(elm, layout, authority) }?;
+        let request = elm.request(reading, permit);
         // SAFETY: after repeat_checks().
         let page = unsafe { lock_recent_page(elm) }?;
         let found = match homed::advance(page.state(), page.definition.max_value, request, homed) {
             Decision::Issue(found) => Some(found),
             _ => None,
         };
-        page.write(found.map(Found::run), class, reading, authority)?;
+        page.write(found.map(Found::run), permit, reading, authority)?;
         let found = found?;
         elm.cached = None;
         elm.highest_fetched = Some((layout.bits(), found.counter));
@@ -83,12 +79,17 @@ pub unsafe fn next_homed_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed,
     unsafe { with_found_entry(relid, next) }
 }
 
-/// Repeats the checks of the fast path, and reads the clock; `None` if the slow path must be taken. The next call replaces the reading.
+/// Repeats the checks of the fast path, asks for a permit, and reads the clock; `None` if the slow path must be taken. The next call
+/// replaces the reading.
 ///
 /// # Safety
 /// As for [`next_fast`].
 #[inline(always)]
-unsafe fn repeat_checks<'a>(elm: &mut SeqTableData, layout: &'a Packed, policy: Policy) -> Option<&'a Reading> {
+unsafe fn repeat_checks<'a, A: Authority>(
+    elm: &mut SeqTableData,
+    layout: &'a Packed,
+    authority: A,
+) -> Option<(&'static Permit, &'a Reading)> {
     // In a transaction that has not locked the sequence, a change of it may not be known yet.
     let would_pass = |elm: &SeqTableData| {
         let PassedChecks { user, catalog_version } = elm.passed_checks;
@@ -99,11 +100,13 @@ unsafe fn repeat_checks<'a>(elm: &mut SeqTableData, layout: &'a Packed, policy: 
     if !would_pass(elm) || (unsafe { elm.lock() } && !would_pass(elm)) {
         return None;
     }
+    // After the lock, which may have been waited for.
+    let permit = authority.permit(layout).ok()?;
     let now = backend_clock::recent()?;
     // SAFETY: one thread, and whoever had an earlier reference has returned, or was left by an ERROR.
     let reading = unsafe { &mut *READING.as_ptr() };
-    reading.update(layout, policy, now);
-    Some(reading)
+    reading.update(layout, permit.policy, now);
+    Some((permit, reading))
 }
 
 /// The reading that the last ID used.
@@ -150,13 +153,13 @@ impl LockedRecentPage {
 
     /// Writes the counters, if there are any and the authority confirms them, and releases the page. Returns the counters that are written.
     #[inline(always)]
-    fn write(self, run: Option<Run>, class: Class, reading: &Reading, authority: impl Authority) -> Option<Run> {
+    fn write(self, run: Option<Run>, permit: &Permit, reading: &Reading, authority: impl Authority) -> Option<Run> {
         let LockedRecentPage { page, locator, definition } = self;
         // SAFETY: the page is locked until release(). Checks are kept only for a sequence that every transaction logs.
         unsafe {
             let written = match run {
                 Some(run)
-                    if authority.confirm(class, reading.layout(), run)
+                    if authority.confirm(permit, reading.layout(), run)
                         && write_seq_tuple(page, run, definition.max_value, **reading.layout(), Some(locator)) =>
                 {
                     backend_clock::note_issued(reading.now());

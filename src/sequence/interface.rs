@@ -3,37 +3,47 @@
 //! The enums are `Copy` because they cross frames that an ERROR may jump over, which hold nothing with a destructor. Names are looked up
 //! when the error is raised.
 
-use pg_snowflake_ids::Layout;
+use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::counter::{Policy, Refusal, Run};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::pg_sys;
 
-/// Who may generate IDs of which ticks now, and how far ahead of the clock. Each call passes it.
-///
-/// Its functions are called for each ID without a guard, and [`confirm`](Authority::confirm) while the page is locked. So they raise no
-/// error, and hold nothing with a destructor.
+/// What an [`Authority`] has permitted.
+#[derive(Clone, Copy, Debug)]
+pub struct Permit {
+    /// The shards of the IDs: one, or those of homed IDs.
+    pub class: Class,
+    /// The ticks of the IDs.
+    pub ticks: Ticks,
+    /// How far IDs may run ahead of the clock, and how long a call waits for it.
+    pub policy: Policy,
+    /// As long as it is the same, so is the permit.
+    pub version: u64,
+}
+
+impl Permit {
+    /// For no IDs, and of no version.
+    pub const NONE: Permit =
+        Permit { class: Class::one(0), ticks: Ticks::NONE, policy: Policy { max_lead_us: 0, max_wait_us: 0 }, version: u64::MAX };
+}
+
+/// Who may generate which IDs. Each call passes what it asks for.
 pub trait Authority: Copy {
     /// Why no ID may be generated.
     type Denied: Copy;
 
-    /// How far IDs may run ahead of the clock, and how long a call waits for it.
-    fn policy(self) -> Policy;
+    /// Reads what [`permit`](Authority::permit) needs to know, and refuses a shard that it would refuse for every sequence. Called where
+    /// errors may be raised.
+    fn prepare(self, layout: &Packed) -> Result<(), Self::Denied>;
 
-    /// The ticks in which IDs of each shard of the class may be generated now.
-    fn ticks_of(self, class: Class, layout: &Layout) -> Result<Ticks, Self::Denied>;
+    /// What may be generated now, until the next call; `Err(None)` if [`prepare`](Authority::prepare) must be called again. Called for each
+    /// ID without a guard, so it raises no error, and holds nothing with a destructor.
+    fn permit(self, layout: &Packed) -> Result<&'static Permit, Option<Self::Denied>>;
 
-    /// The same as of now or of an earlier call. [`is_current`](Authority::is_current) or [`confirm`](Authority::confirm) says whether
-    /// they still apply.
-    fn recent_ticks(self, class: Class, layout: &Layout) -> Option<Ticks>;
-
-    /// Whether the ticks that the session knows of the class still apply.
-    fn is_current(self, class: Class) -> bool;
-
-    /// Makes known that the counters are used, and returns whether the ticks that they were cut to still apply: only then may they be
-    /// written. Called under the lock of the page, after [`ticks_of`](Authority::ticks_of) or
-    /// [`recent_ticks`](Authority::recent_ticks) for the same class and layout.
-    fn confirm(self, class: Class, layout: &Layout, run: Run) -> bool;
+    /// Makes known that the counters are used, and returns whether the permit still applies: only then may they be written. Called under
+    /// the lock of the page, so it raises no error either.
+    fn confirm(self, permit: &Permit, layout: &Layout, run: Run) -> bool;
 }
 
 /// Why a call returns no counter. `Denied` is what an [`Authority`] says.

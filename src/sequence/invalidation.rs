@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// are those of the syscaches that core's own cache of memberships watches (`initialize_acl()`).
 static EVERYWHERE: AtomicU64 = AtomicU64::new(1);
 
-/// All changes that are counted here or by [`note_change`]: as long as it is the same, none has to be looked at.
+/// All changes that are counted here: as long as it is the same, none has to be looked at.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
 /// The changes of relations in `pg_class`, which has the privileges on a sequence, its owner and its storage.
@@ -134,15 +134,10 @@ unsafe extern "C-unwind" fn subxact_callback(
 
 fn increment(count: &AtomicU64) {
     count.fetch_add(1, Ordering::Relaxed);
-    note_change();
-}
-
-/// Counts a change of something else that decides whether a session may generate IDs.
-pub fn note_change() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The number of changes so far, of anything.
+/// The number of changes so far, of any row.
 #[inline(always)]
 pub fn changes() -> u64 {
     CHANGES.load(Ordering::Relaxed)

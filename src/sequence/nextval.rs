@@ -26,10 +26,10 @@
 //!   server's own. So nothing here holds anything with a destructor, every value is `Copy`, and our own errors
 //!   are returned, after the page and the relation have been released.
 //! - Values carry a time. So a call may have to wait for the clock ([`Outcome::Wait`]), and cached values are
-//!   dropped once the clock has passed them. They are also dropped when `pg_sequence` has changed, not only
+//!   dropped once the clock has passed them. They are also dropped when `pg_sequence` or what is permitted has changed, not only
 //!   when the storage is new.
-//! - With leases, values are within the span of the shard. Under the page lock, [`Authority::confirm`] makes known how far the server
-//!   has used it, before the page is written.
+//! - Values are within what an [`Authority`] permits, such as the span of a lease. Under the page lock, [`Authority::confirm`] makes known
+//!   how far they are used, before the page is written.
 //! - A homed ID ([`pg_snowflake_policies::homed`]) takes the next counter that yields one, found under the page lock, and leaves the cache
 //!   out.
 //! - A session remembers the highest value that it has fetched, so that it repeats none after `setval` or
@@ -38,7 +38,7 @@
 //! - How far the WAL record reaches is stored on the page (see `page.rs`), not taken from `log_cnt`. The page
 //!   is marked dirty before the redo pointer is read.
 
-use super::interface::{Authority, Failure, NoCounter};
+use super::interface::{Authority, Failure, NoCounter, Permit};
 use super::page::{SetBack, read_seq_tuple, write_seq_tuple};
 use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, forget_dropped_sequences, with_entry};
 use super::sequence_data::{Definition, has_privilege};
@@ -46,65 +46,61 @@ use super::{backend_clock, invalidation, sys};
 use crate::postgres::report::Raise;
 use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::counter::{self, Decision, Reading, Run, State};
-use pg_snowflake_policies::homed::{self, Class, Homed};
+use pg_snowflake_policies::homed::{self, Homed};
 use pgrx::{PgLogLevel, pg_sys};
 use std::ffi::{c_char, c_int};
 
-/// Returns the next ID of the sequence `relid`. Waits for the clock if the ID would be too far ahead of it and the authority's policy
-/// allows the wait.
-pub fn next<A: Authority>(relid: pg_sys::Oid, layout: Layout, shard: u32, authority: A) -> Result<i64, Failure<A::Denied>> {
-    next_wanted(relid, layout, Class::one(shard), Wanted::One, authority, issue_one(layout))
+/// Returns the next ID of the sequence `relid`. Waits for the clock if the ID would be too far ahead of it and the permit allows the wait.
+pub fn next<A: Authority>(relid: pg_sys::Oid, layout: Layout, authority: A) -> Result<i64, Failure<A::Denied>> {
+    next_wanted(relid, layout, Wanted::One, authority, issue_one(layout))
 }
 
 /// [`next()`] for a homed ID.
 pub fn next_homed<A: Authority>(relid: pg_sys::Oid, layout: Layout, homed: &Homed<'_>, authority: A) -> Result<i64, Failure<A::Denied>> {
-    next_wanted(relid, layout, homed.class, Wanted::Homed(homed), authority, issue_one(layout))
+    next_wanted(relid, layout, Wanted::Homed(homed), authority, issue_one(layout))
 }
 
-/// The next counters for a batch: `count` of them, or fewer near the limit of the lead or an end. Returns also what the checks of this
-/// fetch depended on. Waits as [`next()`] does.
+/// The next counters for a batch: `count` of them, or fewer near the limit of the lead or an end. Returns also the permit, and what the
+/// other checks of this fetch depended on. Waits as [`next()`] does.
 pub fn next_run<A: Authority>(
     relid: pg_sys::Oid,
     layout: Layout,
-    class: Class,
     count: i64,
     authority: A,
-) -> Result<(Run, Basis), Failure<A::Denied>> {
-    let issue = |elm: &mut SeqTableData, run, _| (run, elm.basis());
-    next_wanted(relid, layout, class, Wanted::Run(count), authority, issue)
+) -> Result<(Run, Permit, Basis), Failure<A::Denied>> {
+    next_wanted(relid, layout, Wanted::Run(count), authority, |elm, issued| (issued.run, issued.permit, elm.basis()))
 }
 
 /// Returns the ID of the one counter, and records it.
-fn issue_one(layout: Layout) -> impl Fn(&mut SeqTableData, Run, u32) -> i64 {
-    move |elm, run, shard| {
-        let id = layout.id(run.first, shard);
+fn issue_one(layout: Layout) -> impl Fn(&mut SeqTableData, Issued) -> i64 {
+    move |elm, issued| {
+        let id = layout.id(issued.run.first, issued.shard);
         elm.set_last(id);
         id
     }
 }
 
-/// Has [`nextval_internal`] fetch what is wanted, waits for the clock if necessary, and returns what `issue` makes of the counters and
-/// their shard.
+/// Has [`nextval_internal`] fetch what is wanted, waits for the clock if necessary, and returns what `issue` makes of it.
 fn next_wanted<A: Authority, T>(
     relid: pg_sys::Oid,
     layout: Layout,
-    class: Class,
     wanted: Wanted<'_>,
     authority: A,
-    issue: impl Fn(&mut SeqTableData, Run, u32) -> T,
+    issue: impl Fn(&mut SeqTableData, Issued) -> T,
 ) -> Result<T, Failure<A::Denied>> {
     let layout = Packed::new(layout);
     // SAFETY: SQL functions run in a transaction on the backend's only thread, and no entry is in use yet.
     unsafe { forget_dropped_sequences() };
     loop {
+        authority.prepare(&layout).map_err(Failure::Denied)?;
         // What the fast path has seen, before the next reading.
         backend_clock::report_step();
         let attempt = |elm: &mut SeqTableData| {
             // SAFETY: SQL functions run in a transaction on the backend's only thread; nextval_internal() owns
             // nothing that an ERROR could leak.
-            let outcome = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval_internal(elm, wanted, layout, class, authority)) };
+            let outcome = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval_internal(elm, wanted, layout, authority)) };
             match outcome {
-                Ok(Outcome::Issued { run, shard, set_back }) => Ok(Ok((issue(elm, run, shard), set_back))),
+                Ok(Outcome::Issued(issued)) => Ok(Ok((issue(elm, issued), issued.set_back))),
                 Ok(Outcome::Wait { us }) => Ok(Err(us)),
                 Err(failure) => {
                     // After an error, such as a lost privilege or an altered sequence, a later call must not find cached counters.
@@ -140,25 +136,30 @@ enum Wanted<'a> {
 }
 
 /// The result of a call that raises no error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Outcome {
     /// The caller may use these counters.
-    Issued {
-        /// The counters.
-        run: Run,
-        /// The shard number of a homed ID; otherwise the first one of the class.
-        shard: u32,
-        /// That somebody had set the sequence back.
-        set_back: Option<SetBack>,
-    },
-    /// The clock must catch up first; nothing was fetched.
+    Issued(Issued),
+    /// The clock must catch up first, or what was checked has changed; nothing was fetched.
     Wait {
         /// The time to wait, in microseconds.
         us: i64,
     },
 }
 
-/// Fetches counters from a sequence, with core's checks in core's order. The IDs will have a shard of the class.
+/// Counters that the caller may use.
+#[derive(Clone, Copy, Debug)]
+struct Issued {
+    run: Run,
+    /// The permit that they were fetched with.
+    permit: Permit,
+    /// The shard number of a homed ID; otherwise the first one of the permit.
+    shard: u32,
+    /// That somebody had set the sequence back.
+    set_back: Option<SetBack>,
+}
+
+/// Fetches counters from a sequence, with core's checks in core's order.
 ///
 /// # Safety
 /// Called inside a `sigsetjmp` guard, in a transaction.
@@ -166,13 +167,12 @@ unsafe fn nextval_internal<A: Authority>(
     elm: &mut SeqTableData,
     wanted: Wanted<'_>,
     layout: Packed,
-    class: Class,
     authority: A,
 ) -> Result<Outcome, Failure<A::Denied>> {
     // SAFETY: the transaction holds the lock on the relation, which is open until relation_close().
     unsafe {
         let sequence = init_sequence(elm)?;
-        let outcome = nextval_of_open_sequence(sequence, elm, wanted, layout, class, authority);
+        let outcome = nextval_of_open_sequence(sequence, elm, wanted, layout, authority);
         sys::relation_close(sequence.rel, NO_LOCK);
         outcome
     }
@@ -184,7 +184,6 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
     elm: &mut SeqTableData,
     wanted: Wanted<'_>,
     layout: Packed,
-    class: Class,
     authority: A,
 ) -> Result<Outcome, Failure<A::Denied>> {
     let OpenSequence { rel: seqrel, catalog_version } = sequence;
@@ -206,15 +205,20 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         // Not before the lock, which may be waited for: whoever held it may have used the time since, and reset the sequence, and
         // the lease may have been renewed.
         let now = backend_clock::read_silently();
-        let ticks = authority.ticks_of(class, &layout).map_err(Failure::Denied)?;
-        let reading = Reading::new(layout, authority.policy(), now);
-        let request = elm.request(&reading, class.first, ticks);
+        let permit = match authority.permit(&layout) {
+            Ok(permit) => permit,
+            Err(Some(denied)) => return Err(Failure::Denied(denied)),
+            Err(None) => return Ok(Outcome::Wait { us: 0 }),
+        };
+        let first_shard = permit.class.first;
+        let reading = Reading::new(layout, permit.policy, now);
+        let request = elm.request(&reading, permit);
 
         if wanted == Wanted::One
-            && let Some(counter) = elm.next_cached(&reading, class, ticks, authority)
+            && let Some(counter) = elm.next_cached(&reading, permit)
         {
             let run = Run { first: counter, last: counter };
-            return Ok(Outcome::Issued { run, shard: class.first, set_back: None });
+            return Ok(Outcome::Issued(Issued { run, permit: *permit, shard: first_shard, set_back: None }));
         }
         elm.cached = None;
 
@@ -228,7 +232,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         let state = set_back.map_or(locked.state(), |set_back| State::after(set_back.from));
         let advance = |count| {
             let decision = counter::advance(state, max_value, count, request);
-            decision.map(|run| (run, class.first))
+            decision.map(|run| (run, first_shard))
         };
         let decision = match wanted {
             Wanted::One => advance(definition.cache),
@@ -240,9 +244,9 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         };
         if let Decision::Issue((run, _)) = decision {
             let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(locator);
-            if !authority.confirm(class, &layout, run) || !write_seq_tuple(locked, run, max_value, *layout, wal_locator) {
+            if !authority.confirm(permit, &layout, run) || !write_seq_tuple(locked, run, max_value, *layout, wal_locator) {
                 locked.release();
-                // The lease has changed; the next attempt learns of it.
+                // What was permitted has changed; the next attempt learns of it.
                 return Ok(Outcome::Wait { us: 0 });
             }
             backend_clock::note_issued(now);
@@ -252,15 +256,15 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         match decision {
             Decision::Wait { us } => Ok(Outcome::Wait { us }),
             Decision::Refuse(refusal) => {
-                Err(NoCounter::Refused { refusal, layout: *layout, shard: class.first, is_set_back: set_back.is_some() }.into())
+                Err(NoCounter::Refused { refusal, layout: *layout, shard: first_shard, is_set_back: set_back.is_some() }.into())
             }
             Decision::Issue((run, shard)) if wanted == Wanted::One => {
-                let first = elm.save_in_cache(run, &layout);
-                Ok(Outcome::Issued { run: Run { first, last: first }, shard, set_back })
+                let first = elm.save_in_cache(run, &layout, permit);
+                Ok(Outcome::Issued(Issued { run: Run { first, last: first }, permit: *permit, shard, set_back }))
             }
             Decision::Issue((run, shard)) => {
                 elm.highest_fetched = Some((layout.bits(), run.last));
-                Ok(Outcome::Issued { run, shard, set_back })
+                Ok(Outcome::Issued(Issued { run, permit: *permit, shard, set_back }))
             }
         }
     }

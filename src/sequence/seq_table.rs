@@ -1,15 +1,13 @@
 //! The state that a session keeps of each sequence that it has used, for the backend's life or until DISCARD:
 //! core's `SeqTableData`, and its hash table `seqhashtab`.
 
-use super::interface::Authority;
+use super::interface::Permit;
 use super::sequence_data::Definition;
 use super::{backend_clock, invalidation, sys};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
 use pg_snowflake_ids::layout::Packed;
 use pg_snowflake_policies::counter::{Cached, Reading, Request, Run};
-use pg_snowflake_policies::homed::Class;
-use pg_snowflake_policies::lease::Ticks;
 use pgrx::pg_sys;
 use std::collections::{HashMap, TryReserveError};
 use std::ffi::c_char;
@@ -33,6 +31,8 @@ pub struct SeqTableData {
     pub last: i64,
     /// Counters fetched and not yet used. Core keeps only the last of them.
     pub cached: Option<Cached>,
+    /// The [version](Permit::version) of the permit that they were fetched with.
+    pub permit_version: u64,
     /// [`invalidation::pg_sequence_version`] when the sequence was last opened. Every ALTER SEQUENCE changes it, which voids `cached`.
     pub pg_sequence_version: u64,
     /// The highest counter that this session has fetched, after the bits of its layout.
@@ -110,25 +110,23 @@ impl SeqTableData {
         invalidation::catalog_version(self.hash)
     }
 
-    /// The request for a counter of the sequence, for IDs of this shard and within the lease's ticks.
+    /// The request for a counter of the sequence that the permit allows.
     #[inline(always)]
-    pub fn request<'a>(&self, reading: &'a Reading, shard: u32, ticks: Ticks) -> Request<'a> {
+    pub fn request<'a>(&self, reading: &'a Reading, permit: &Permit) -> Request<'a> {
         let highest_fetched = match self.highest_fetched {
             Some((layout, counter)) if layout == reading.layout().bits() => Some(counter),
             _ => None,
         };
-        Request { reading, shard, highest_fetched, ticks }
+        Request { reading, shard: permit.class.first, highest_fetched, ticks: permit.ticks }
     }
 
-    /// The next cached counter. Drops the cached counters if they may not be used.
+    /// The next cached counter. Drops the cached counters if they may not be used: another server may have used them if this one was not
+    /// permitted to meanwhile. They need not be confirmed, since that was done when they were fetched.
     #[inline(always)]
-    pub fn next_cached(&mut self, reading: &Reading, class: Class, ticks: Ticks, authority: impl Authority) -> Option<i64> {
+    pub fn next_cached(&mut self, reading: &Reading, permit: &Permit) -> Option<i64> {
         let cached = self.cached?;
-        if !cached.is_usable(reading, ticks) {
+        if self.permit_version != permit.version || !cached.is_usable(reading, permit.ticks) {
             self.cached = None;
-            return None;
-        }
-        if !authority.is_current(class) {
             return None;
         }
         self.cached = cached.rest();
@@ -138,9 +136,10 @@ impl SeqTableData {
 
     /// Returns the first counter of the run, and caches the rest for later calls.
     #[inline(always)]
-    pub fn save_in_cache(&mut self, run: Run, layout: &Packed) -> i64 {
+    pub fn save_in_cache(&mut self, run: Run, layout: &Packed, permit: &Permit) -> i64 {
         let (Run { first, last }, layout) = (run, layout.bits());
         self.highest_fetched = Some((layout, last));
+        self.permit_version = permit.version;
         self.cached = Cached { layout, next: first, last }.rest();
         first
     }

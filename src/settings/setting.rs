@@ -20,9 +20,6 @@ static MASKED: AtomicU16 = AtomicU16::new(0);
 /// One bit per masked setting whose value PostgreSQL has dropped for lack of memory.
 static LOST: AtomicU16 = AtomicU16::new(0);
 
-/// The bit of [`MASKED`] above those of the settings: the postmaster has found an unknown one.
-const UNKNOWN: u16 = 1 << 15;
-
 /// The unknown parameter with which the server was started. Its processes inherit it.
 static UNKNOWN_AT_START: OnceLock<Unknown> = OnceLock::new();
 
@@ -113,12 +110,6 @@ impl Setting {
         LOST.load(Relaxed) & self.bit() != 0
     }
 
-    /// Whether this session masks the server's value of any setting, or the server was started with an unknown one.
-    #[inline]
-    pub fn is_any_masked_or_unknown() -> bool {
-        MASKED.load(Relaxed) != 0
-    }
-
     /// The first setting that this session masks.
     pub fn masked() -> Option<Setting> {
         Setting::ALL.into_iter().find(|setting| setting.is_masked())
@@ -176,7 +167,6 @@ pub struct Unknown {
 
 /// Forbids IDs in all processes of the server. Called by the postmaster.
 pub fn forbid_ids(unknown: Unknown) {
-    MASKED.fetch_or(UNKNOWN, Relaxed);
     let _ = UNKNOWN_AT_START.set(unknown);
 }
 
