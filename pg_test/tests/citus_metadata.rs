@@ -102,6 +102,22 @@ fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
     }
 }
 
+/// Between two tables that it reads: the number, which the server then gets, and the nodes.
+#[test]
+fn a_call_that_waits_for_the_nodes_takes_the_group_of_afterwards() {
+    let (database, mut client) = with_metadata();
+    run(&mut client, "UPDATE pg_dist_local_group SET groupid = 0");
+    let mut waiting = database.connect();
+    run(&mut client, "BEGIN; LOCK TABLE pg_dist_node");
+    let meanwhile = |client: &mut Client| {
+        run(client, "UPDATE pg_dist_local_group SET groupid = 4; INSERT INTO pg_dist_node VALUES (1, 1, 'db-1', 5432, 'primary')");
+        notify(client, "pg_dist_local_group");
+        run(client, "COMMIT");
+    };
+    let (shard, ()) = while_it_waits(&mut client, &mut waiting, |waiting| printed(waiting, SHARD), meanwhile);
+    assert_eq!(shard, "4");
+}
+
 /// A session that knows the sequence waits for it on the fast path, where a rolled-back ALTER leaves nothing to notice.
 #[test]
 fn a_call_that_waits_on_the_fast_path_takes_the_group_of_afterwards() {

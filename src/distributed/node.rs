@@ -73,12 +73,16 @@ fn read_group() -> Option<i32> {
     for (table, is_read) in tables.iter().zip(&GROUP_TABLES) {
         is_read.store(table.to_u32(), Relaxed);
     }
+    let changes = settings::changes();
     let group = first_of_a_row(tables[0]).filter(|&group| group >= 0)?;
     // A server that was removed, or was never added, has the coordinator's group, and knows no node.
     if group == 0 && first_of_a_row(tables[1]).is_none() {
         return None;
     }
-    GROUP.store(group, Relaxed);
+    // Else it may have changed after it was read, while this waited for the other table.
+    if settings::changes() == changes {
+        GROUP.store(group, Relaxed);
+    }
     Some(group)
 }
 
