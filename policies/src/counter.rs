@@ -69,13 +69,16 @@ pub struct Reading {
     high_water_tick: i64,
     /// `max_lead` in ticks.
     max_lead_ticks: i64,
+    /// [`Layout::max_tick`] and [`Layout::max_counter`].
+    max_tick: i64,
+    max_counter: i64,
 }
 
 impl Reading {
     /// The reading in the ticks of this layout.
     #[inline]
     pub const fn new(layout: Packed, policy: Policy, now: Now) -> Self {
-        let mut reading = Reading { layout, policy, now, now_tick: 0, high_water_tick: 0, max_lead_ticks: 0 };
+        let mut reading = Reading { layout, policy, now, now_tick: 0, high_water_tick: 0, max_lead_ticks: 0, max_tick: 0, max_counter: 0 };
         reading.set_limits();
         reading.set_ticks();
         reading
@@ -95,7 +98,9 @@ impl Reading {
     }
 
     const fn set_limits(&mut self) {
-        self.max_lead_ticks = self.layout.layout().ticks_in(self.policy.max_lead_us);
+        let layout = self.layout.layout();
+        self.max_lead_ticks = layout.ticks_in(self.policy.max_lead_us);
+        (self.max_tick, self.max_counter) = (layout.max_tick(), layout.max_counter());
     }
 
     #[inline(always)]
@@ -369,7 +374,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
         return Decision::Refuse(Refusal::LeaseEnded { us });
     }
     let floor_tick = reading.floor_tick().max(ticks.first);
-    if floor_tick > layout.max_tick() {
+    if floor_tick > reading.max_tick {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
     let first = first_counter(state, floor_tick, request);
@@ -383,13 +388,13 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
         return wait_or_refuse(state.last_value, first_tick, lead_limit, request);
     }
 
-    let end = max_value.min(layout.max_counter());
+    let end = max_value.min(reading.max_counter);
     // At the end of bigint there is no next counter: saturating would issue the last one again.
     let has_no_next = (state.is_called && first <= state.last_value) || highest_fetched == Some(first);
     if first > end || has_no_next {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
-    let last = first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end);
+    let last = if count == 1 { first } else { first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end) };
     Decision::Issue(Run { first, last })
 }
 
