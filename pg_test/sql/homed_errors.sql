@@ -43,7 +43,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('pg_snowflake.owned_shards', owned, false);
     one := errors_of('snowflake_nextval_homed(''s'', 3, 4, generators => 128)');
-    is_that_of_a_batch := one = errors_of('snowflake_nextvals_homed(''s'', 3, 4, 1, generators => 128)');
+    is_that_of_a_batch := one = errors_of('snowflake_nextvals_homed(''s'', 3, 4, 0, generators => 128)');
     in_ranges := errors_of('snowflake_nextval_homed_in_ranges(''s'', 3, ''{[0,)}''::int8multirange)');
 END $$;
 -- the query of the hint

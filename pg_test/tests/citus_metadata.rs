@@ -122,17 +122,23 @@ fn a_call_that_waits_for_the_nodes_takes_the_group_of_afterwards() {
 #[test]
 fn a_call_that_waits_on_the_fast_path_takes_the_group_of_afterwards() {
     let (database, mut client) = with_metadata();
-    let mut waiting = database.connect();
-    assert_eq!([printed(&mut waiting, SHARD), printed(&mut waiting, SHARD)], ["3", "3"]);
-    let mut other = database.connect();
-    other.batch_execute("BEGIN; ALTER SEQUENCE s CACHE 2").unwrap();
-    let meanwhile = |client: &mut Client| {
-        run(client, "UPDATE pg_dist_local_group SET groupid = 4");
-        notify(client, "pg_dist_local_group");
-        run(&mut other, "ROLLBACK");
-    };
-    let (shard, ()) = while_it_waits(&mut client, &mut waiting, |waiting| printed(waiting, SHARD), meanwhile);
-    assert_eq!(shard, "4");
+    // The last one with counters that the session has cached, and that the clock does not pass.
+    for (cache, group) in [(1, 4), (10, 5)] {
+        run(&mut client, &format!("ALTER SEQUENCE s CACHE {cache} RESTART {}", counter_in_an_hour()));
+        let mut waiting = database.connect();
+        run(&mut waiting, "LOAD 'pg_snowflake'; SET pg_snowflake.max_lead = '2h'");
+        let former = (group - 1).to_string();
+        assert_eq!([printed(&mut waiting, SHARD), printed(&mut waiting, SHARD)], [&*former, &*former]);
+        let mut other = database.connect();
+        other.batch_execute("BEGIN; ALTER SEQUENCE s CACHE 2").unwrap();
+        let meanwhile = |client: &mut Client| {
+            run(client, &format!("UPDATE pg_dist_local_group SET groupid = {group}"));
+            notify(client, "pg_dist_local_group");
+            run(&mut other, "ROLLBACK");
+        };
+        let (shard, ()) = while_it_waits(&mut client, &mut waiting, |waiting| printed(waiting, SHARD), meanwhile);
+        assert_eq!(shard, group.to_string());
+    }
 }
 
 #[test]

@@ -51,6 +51,21 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
     assert_refused(&mut interrupted.join().unwrap(), TAKE, DENIED);
 }
 
+/// The transaction has begun, and its first call locks the sequence, which is where the session hears of it.
+#[test]
+fn a_revoke_during_a_transaction_applies_to_its_first_call() {
+    let cluster = Cluster::new();
+    let mut owner = cluster.connect();
+    run(&mut owner, "CREATE ROLE writer LOGIN; CREATE SEQUENCE s; GRANT USAGE ON SEQUENCE s TO writer");
+    let mut writer = cluster.connect_to("writer", "postgres");
+    for _ in 0..2 {
+        take_one(&mut writer, TAKE);
+    }
+    run(&mut writer, "BEGIN; SELECT");
+    run(&mut owner, "REVOKE ALL ON SEQUENCE s FROM writer");
+    assert_refused(&mut writer, TAKE, DENIED);
+}
+
 /// A query that formats the name of a table or of a type into its text is over a user's.
 #[test]
 fn only_the_module_that_acts_as_the_owner_queries_a_users_table() {

@@ -44,7 +44,7 @@ fn a_refused_shard_is_claimed_again_without_the_others() {
 fn a_server_that_stops_releases_its_lease_right_after_what_its_sessions_have_fetched() {
     let registry = Registry::start();
     let (mut server, mut client) = start(wants_shard_5(&registry, "db-1", LONG));
-    run(&mut client, "CREATE SEQUENCE before");
+    run(&mut client, "CREATE SEQUENCE before; CREATE SEQUENCE of_another_layout");
     let cases = [
         // On the fast path from the second ID on, for several milliseconds.
         ("", "SELECT max(snowflake_nextval('s', 5)) FROM generate_series(1, 5000)"),
@@ -56,6 +56,8 @@ fn a_server_that_stops_releases_its_lease_right_after_what_its_sessions_have_fet
     for (prepare, query) in cases {
         let mut client = server.connect();
         first_id(&mut client, "SELECT snowflake_nextval('before', 5)");
+        // Its ticks have higher numbers.
+        first_id(&mut client, "SELECT snowflake_nextval('of_another_layout', 5, 'time:41 shard:12 seq:10 epoch:2000-01-01 unit:1ms')");
         run(&mut client, prepare);
         take_one(&mut client, query);
         let last_ms = state(&mut client, "s").last_value / SEQS + EPOCH_MS;

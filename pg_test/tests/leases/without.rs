@@ -86,6 +86,8 @@ fn a_registry_stops_all_ids_until_the_library_is_preloaded_also_if_the_database_
         assert_refused(&mut server.connect_to("writer", "postgres"), generate, NOT_PRELOADED);
     }
     assert_eq!(printed(&mut client, MODE), "not_preloaded");
+    run(&mut client, "CREATE TABLE t (id bigint DEFAULT snowflake_nextval('s', 5))");
+    assert_eq!(printed(&mut client, "SELECT error ~ 'shared_preload_libraries' FROM snowflake_columns"), "t");
 }
 
 /// What a manager of failovers does: it reloads all members at once, and asks `pg_settings` which of them to restart.
