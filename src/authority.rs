@@ -127,10 +127,10 @@ fn permit_anew(asked: Asked, layout: &Packed) -> Result<&'static Permit, Option<
 }
 
 fn decide(asked: Asked, layout: &Packed) -> Result<Permitted, Option<Denied>> {
-    // Before what it stands for, which may change meanwhile.
+    // Read first, because what it counts may change meanwhile.
     let version = version();
-    // Then class() reads no table: of what makes a shard known, only the registry's assignment can vanish meanwhile, and with a registry,
-    // the group is not the shard.
+    // With a known shard, class() reads no table: only the registry's assignment can vanish meanwhile, and with a registry, the group is
+    // not used.
     if asked == Asked::ThisDatabase && known_shard().is_none() {
         return Err(None);
     }

@@ -1,7 +1,7 @@
 //! Leases: the spans of ID time in which this server generates the IDs of its shards. Off unless `pg_snowflake.registry` is set.
 //!
-//! A background worker claims the leases from the registry, and writes them into shared memory. Sessions read there whether they have
-//! changed, for each ID. The policy of the registry, a function of a row and a clock, is `pg_snowflake_policies::registry`.
+//! A background worker claims the leases from the registry, and writes them into shared memory. For each ID, a session checks
+//! there whether the leases have changed. The policy of the registry, a function of a row and a clock, is `pg_snowflake_policies::registry`.
 
 mod activity;
 mod connection;
@@ -59,7 +59,7 @@ pub fn ticks_of(class: Class, layout: &Layout) -> Result<Ticks, Denied> {
 /// session sees that the lease was closed, or the worker sees the mark. Called under the lock of a page.
 #[inline(always)]
 pub fn mark(layout: &Layout, counter: i64) -> u64 {
-    /// The highest tick whose beginning the mark is known to contain, and the layout of the tick.
+    /// A tick whose beginning the mark is known to have reached, and its layout.
     static MARKED: BackendLocal<(i64, Layout)> = BackendLocal::new((i64::MIN, DEFAULT));
     let Some(shared) = shared::get() else { return 0 };
     let tick = layout.tick_of(counter);

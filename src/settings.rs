@@ -167,7 +167,7 @@ pub fn policy() -> Policy {
     Policy { max_lead_us: microseconds(&MAX_LEAD), max_wait_us: microseconds(&MAX_WAIT) }
 }
 
-/// Reads a setting in milliseconds from the server's variable: `get()` would first check the thread, for every ID.
+/// Reads a setting in milliseconds from the server's variable: `get()` would first check the thread, for every permit.
 fn microseconds(setting: &GucSetting<i32>) -> i64 {
     // SAFETY: called on the backend's only thread.
     i64::from(unsafe { *setting.as_ptr() }) * 1000

@@ -102,7 +102,7 @@ fn a_call_that_waits_for_the_sequence_takes_the_group_of_afterwards() {
     }
 }
 
-/// Between two tables that it reads: the number, which the server then gets, and the nodes.
+/// The server gets another number after the call has read it, and while the call waits for the table of nodes.
 #[test]
 fn a_call_that_waits_for_the_nodes_takes_the_group_of_afterwards() {
     let (database, mut client) = with_metadata();
@@ -122,7 +122,7 @@ fn a_call_that_waits_for_the_nodes_takes_the_group_of_afterwards() {
 #[test]
 fn a_call_that_waits_on_the_fast_path_takes_the_group_of_afterwards() {
     let (database, mut client) = with_metadata();
-    // The last one with counters that the session has cached, and that the clock does not pass.
+    // In the second turn, the session has cached counters that the clock does not pass.
     for (cache, group) in [(1, 4), (10, 5)] {
         run(&mut client, &format!("ALTER SEQUENCE s CACHE {cache} RESTART {}", counter_in_an_hour()));
         let mut waiting = database.connect();

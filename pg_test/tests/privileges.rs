@@ -51,7 +51,7 @@ fn a_revoke_applies_after_a_reset_of_the_caches_that_was_interrupted() {
     assert_refused(&mut interrupted.join().unwrap(), TAKE, DENIED);
 }
 
-/// The transaction has begun, and its first call locks the sequence, which is where the session hears of it.
+/// The session processes the message when the transaction's first call locks the sequence.
 #[test]
 fn a_revoke_during_a_transaction_applies_to_its_first_call() {
     let cluster = Cluster::new();

@@ -79,7 +79,7 @@ fn read_group() -> Option<i32> {
     if group == 0 && first_of_a_row(tables[1]).is_none() {
         return None;
     }
-    // Else it may have changed after it was read, while this waited for the other table.
+    // Otherwise, the group may have changed while the session waited for the other table.
     if settings::changes() == changes {
         GROUP.store(group, Relaxed);
     }

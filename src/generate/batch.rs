@@ -1,7 +1,7 @@
 //! Batches of IDs. The counters are fetched from the page in runs.
 //!
 //! A batch in an open cursor continues in later statements. Whatever a call checks is checked at each fetch, and the counters that are
-//! left of a run are dropped when what its fetch checked no longer holds, or when the clock has passed their ticks.
+//! left of a run are dropped once anything that its fetch checked has changed, or the clock has passed their ticks.
 
 use crate::authority::{self, Asked};
 use crate::error::Error;
@@ -115,7 +115,6 @@ impl Iterator for IdBatch {
             return None;
         }
         let counter = loop {
-            // Also after a fetch, which can wait for the sequence or the clock.
             if let Some(counter) = self.counters.next() {
                 break counter;
             }

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicPtr};
 
-/// Null if the server has none. It is atomic because a mutable static must be, to be safe.
+/// Null if the server was started without leases. It is atomic because a mutable static must be, to be safe.
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
 /// Whether a registry is set, but the library was not preloaded.

@@ -249,7 +249,7 @@ impl<'a> Worker<'a> {
         self.publish();
     }
 
-    /// Publishes the leases, if they have changed: every session looks its lease up again then.
+    /// Publishes the leases, if they have changed: each session then asks for a new permit, and drops its cached counters.
     fn publish(&mut self) {
         if self.leases != self.published {
             self.shared.publish(&self.leases);

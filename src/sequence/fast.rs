@@ -47,7 +47,7 @@ pub unsafe fn next_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed, autho
         elm.set_last(id);
         Some(id)
     };
-    // SAFETY: neither reading the clock, locking the sequence nor fetching from a page runs SQL.
+    // SAFETY: neither a permit, reading the clock, locking the sequence nor fetching from a page runs SQL.
     unsafe { with_found_entry(relid, next) }
 }
 

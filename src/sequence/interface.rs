@@ -33,8 +33,8 @@ pub trait Authority: Copy {
     /// Why no ID may be generated.
     type Denied: Copy;
 
-    /// Reads what [`permit`](Authority::permit) needs to know, and refuses a shard that it would refuse for every sequence. Called where
-    /// errors may be raised.
+    /// Reads what [`permit`](Authority::permit) needs to know, and refuses a shard that the layout lacks or a fence forbids. Called
+    /// where errors may be raised.
     fn prepare(self, layout: &Packed) -> Result<(), Self::Denied>;
 
     /// What may be generated now, until the next call; `Err(None)` if [`prepare`](Authority::prepare) must be called again. Called for each

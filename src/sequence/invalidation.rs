@@ -137,7 +137,7 @@ fn increment(count: &AtomicU64) {
     CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The number of changes so far, of any row.
+/// The number of changes and aborts so far.
 #[inline(always)]
 pub fn changes() -> u64 {
     CHANGES.load(Ordering::Relaxed)

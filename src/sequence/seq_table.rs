@@ -31,7 +31,7 @@ pub struct SeqTableData {
     pub last: i64,
     /// Counters fetched and not yet used. Core keeps only the last of them.
     pub cached: Option<Cached>,
-    /// The [version](Permit::version) of the permit that they were fetched with.
+    /// The [version](Permit::version) of the permit with which `cached` was fetched.
     pub permit_version: u64,
     /// [`invalidation::pg_sequence_version`] when the sequence was last opened. Every ALTER SEQUENCE changes it, which voids `cached`.
     pub pg_sequence_version: u64,

@@ -55,7 +55,7 @@ fn a_cached_counter_is_not_returned_for_a_shard_whose_span_lacks_it() {
 
     set(&server, "owned_shards", "5, 6");
     wait_for(&mut client, "SELECT count(*) = 2 FROM snowflake_lease_status() WHERE state = 'held'", "both shards are held");
-    // Counters that nothing makes void afterwards. The fast path knows the other sequence, too.
+    // Only a renewal drops these counters. The fast path knows the other sequence, too.
     first_id(&mut client, GENERATE);
     take_one(&mut client, "SELECT snowflake_nextval('s', 5)");
 
