@@ -53,8 +53,7 @@ fn next_id(seq: pg_sys::Oid, asked: Asked, packed: u64) -> pg_sys::Datum {
 /// The slow path: a session's first ID from a sequence, and every ID that the fast path cannot return.
 #[cold]
 fn next_id_guarded(seq: pg_sys::Oid, asked: Asked, packed: u64) -> i64 {
-    let call =
-        || sequence::next(seq, unpacked(packed), asked).unwrap_or_else(|failure| Error::from(failure).raise("snowflake_nextval", seq));
+    let call = || sequence::next(seq, unpacked(packed), asked).unwrap_or_else(|error| error.raise("snowflake_nextval", seq));
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
     unsafe { pg_sys::panic::pgrx_extern_c_guard(call) }
 }

@@ -82,7 +82,7 @@ fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
 #[cold]
 fn next_homed_id_guarded(seq: pg_sys::Oid, wanted: InPartition) -> i64 {
     let call = || {
-        let id = wanted.check().and_then(|(layout, homed)| Ok(sequence::next_homed(seq, layout, &homed, Asked::Class(homed.class))?));
+        let id = wanted.check().and_then(|(layout, homed)| sequence::next_homed(seq, layout, &homed, Asked::Class(homed.class)));
         id.unwrap_or_else(|error| error.raise(NEXTVAL, seq))
     };
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
@@ -120,7 +120,7 @@ fn snowflake_nextval_homed_in_ranges(seq: pg_sys::Oid, shard_id: i32, ranges: Mu
                 unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence::next_homed_fast(seq, &Packed::new(layout), &homed, asked)) };
             match fast {
                 Some(id) => Ok(id),
-                None => Ok(sequence::next_homed(seq, layout, &homed, asked)?),
+                None => sequence::next_homed(seq, layout, &homed, asked),
             }
         })
     });
