@@ -1,7 +1,7 @@
 //! Leases: the spans of ID time in which this server generates the IDs of its shards. Off unless `pg_snowflake.registry` is set.
 //!
-//! A background worker claims the leases from the registry, and writes them into shared memory. For each ID, a session checks
-//! there whether the leases have changed. The policy of the registry, a function of a row and a clock, is `pg_snowflake_policies::registry`.
+//! A background worker claims the leases from the registry, and writes them into shared memory. For each ID, a session checks there
+//! whether the leases have changed. The policy of the registry, a function of a row and a clock, is `pg_snowflake_policies::registry`.
 
 mod activity;
 mod connection;

@@ -181,11 +181,12 @@ fn an_open_cursor_generates_no_ids_that_a_new_call_would_not() {
 /// Another server may have used them meanwhile.
 #[test]
 fn counters_fetched_before_a_fence_closed_are_dropped() {
-    let call = "SELECT snowflake_nextval('s', 5)";
-    let fetch = format!("BEGIN; DECLARE ids CURSOR FOR SELECT {}; FETCH 1 FROM ids", BATCHES[0]);
-    for (cache, first, next, fetched) in [(64, call, call, 64), (1, &*fetch, "FETCH 1 FROM ids", 1024)] {
+    const CALL: &str = "SELECT snowflake_nextval('s', 5)";
+    let call: fn(&mut Client) = |client| run(client, CALL);
+    let open: fn(&mut Client) = |client| open_cursor(client, BATCHES[0]);
+    for (cache, first, next, fetched) in [(64, call, CALL, 64), (1, open, "FETCH 1 FROM ids", 1024)] {
         let Ahead { cluster, mut client, start } = Ahead::caching(cache);
-        run(&mut client, first);
+        first(&mut client);
         assert_eq!(state(&mut client, "s").last_value, start + fetched - 1);
         for owned in ["6", ""] {
             reload(&cluster, &mut client, "owned_shards", owned);

@@ -394,6 +394,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
     if first > end || has_no_next {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
+    // The first one is within both limits.
     let last = if count == 1 { first } else { first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end) };
     Decision::Issue(Run { first, last })
 }

@@ -22,7 +22,7 @@ use pgrx::pg_sys;
 /// frames that hold nothing with a destructor. The callers' frames must not hold any either.
 pub unsafe fn next_fast<A: Authority>(relid: pg_sys::Oid, layout: &Packed, authority: A) -> Option<i64> {
     let next = |elm: &mut SeqTableData| {
-        // Not for a cached ID. Only cached counters that the clock has passed go without.
+        // Not for a cached ID. Only cached counters that turn out unusable go without.
         if elm.cached.is_none() {
             sys::prefetch_sequence(elm.recent_page.buffer);
         }
