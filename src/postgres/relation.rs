@@ -43,22 +43,42 @@ pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
 
 /// Calls `run` in a security-restricted operation, also if the caller is the owner: what it evaluates may not change the session.
 pub fn as_restricted_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
-    let (mut caller, mut context) = (pg_sys::InvalidOid, 0);
-    // SAFETY: writes to two local variables; the owner is a role of the catalog, and the context is restored.
-    unsafe {
-        pg_sys::GetUserIdAndSecContext(&mut caller, &mut context);
-        let mut restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
-        // A caller who may bypass row security still may as the owner, even of a table that FORCEs it on the
-        // owner.
-        if pg_sys::has_bypassrls_privilege(caller) {
-            restricted |= pg_sys::SECURITY_NOFORCE_RLS as i32;
+    let caller = Caller::replace_by(owner);
+    let value = run();
+    caller.restore();
+    value
+}
+
+/// Whom a security-restricted operation has replaced. After an ERROR, the end of the transaction restores it.
+struct Caller {
+    user: pg_sys::Oid,
+    security_context: i32,
+    settings_level: i32,
+}
+
+impl Caller {
+    fn replace_by(owner: pg_sys::Oid) -> Caller {
+        let (mut user, mut security_context) = (pg_sys::InvalidOid, 0);
+        // SAFETY: writes to two local variables; the owner is a role of the catalog, and the context is restored.
+        unsafe {
+            pg_sys::GetUserIdAndSecContext(&mut user, &mut security_context);
+            let mut restricted = security_context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+            // A caller who may bypass row security still may as the owner, even of a table that FORCEs it on the
+            // owner.
+            if pg_sys::has_bypassrls_privilege(user) {
+                restricted |= pg_sys::SECURITY_NOFORCE_RLS as i32;
+            }
+            pg_sys::SetUserIdAndSecContext(owner, restricted);
+            Caller { user, security_context, settings_level: pg_sys::NewGUCNestLevel() }
         }
-        pg_sys::SetUserIdAndSecContext(owner, restricted);
-        let level = pg_sys::NewGUCNestLevel();
-        let value = run();
-        pg_sys::AtEOXact_GUC(false, level);
-        pg_sys::SetUserIdAndSecContext(caller, context);
-        value
+    }
+
+    fn restore(self) {
+        // SAFETY: the user and the context are those of before, and the level is that of replace_by().
+        unsafe {
+            pg_sys::AtEOXact_GUC(false, self.settings_level);
+            pg_sys::SetUserIdAndSecContext(self.user, self.security_context);
+        }
     }
 }
 
