@@ -2,6 +2,8 @@
 
 use super::{GENERATE, LONG, NO_LEASE, SHORT, holder, of_lease, set, start, wait_for_error, wait_for_lease, wants_shard_5};
 use nix::sys::signal::{Signal, kill};
+use pg_snowflake_harness::debugger::{self, Debugger};
+use pg_snowflake_harness::installation::left_out;
 use pg_snowflake_harness::leases::{Registry, first_id, is_refusal};
 use pg_snowflake_harness::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -179,6 +181,28 @@ fn a_call_that_saw_the_lease_before_its_release_generates_no_id() {
         set(&server, "shard_id", "6");
         wait_for_lease(&registry, "state = 'released'");
         run(&mut locker, "COMMIT");
+    });
+}
+
+/// Of what it calls, only the lookup of the page's buffer and the page's lock are between its check and the page.
+#[test]
+fn a_call_on_the_fast_path_that_saw_the_lease_before_its_release_generates_no_id() {
+    if let Some(need) = debugger::missing_requirement() {
+        return left_out("a lease released during a call on the fast path", need);
+    }
+    let (registry, server, _client) = holder(LONG);
+    thread::scope(|scope| {
+        let stopped = [GENERATE, "SELECT snowflake_nextval_homed_in_ranges('s', 5, '{[0,)}'::int8multirange)"].map(|call| {
+            let mut caller = server.connect();
+            first_id(&mut caller, call);
+            let mut debugger = Debugger::stop_at_return_of("ReadRecentBuffer", backend_pid(&mut caller));
+            scope.spawn(move || assert_refused(&mut caller, call, NO_LEASE));
+            debugger.wait_until_stopped();
+            debugger
+        });
+        set(&server, "shard_id", "6");
+        wait_for_lease(&registry, "state = 'released'");
+        drop(stopped);
     });
 }
 
