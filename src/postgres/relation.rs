@@ -43,23 +43,24 @@ pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
 
 /// Calls `run` in a security-restricted operation, also if the caller is the owner: what it evaluates may not change the session.
 pub fn as_restricted_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
-    let caller = Caller::replace_by(owner);
+    let caller = UserContext::switch_to(owner);
     let value = run();
     caller.restore();
     value
 }
 
-/// Whom a security-restricted operation has replaced. After an ERROR, the end of the transaction restores it.
-struct Caller {
+/// The user, the security context and the level of settings from before a security-restricted operation. It is not part of the generic
+/// function, so that it is compiled once. Nothing is dropped: after an ERROR, the end of the transaction or of the savepoint restores them.
+struct UserContext {
     user: pg_sys::Oid,
     security_context: i32,
     settings_level: i32,
 }
 
-impl Caller {
-    fn replace_by(owner: pg_sys::Oid) -> Caller {
+impl UserContext {
+    fn switch_to(owner: pg_sys::Oid) -> UserContext {
         let (mut user, mut security_context) = (pg_sys::InvalidOid, 0);
-        // SAFETY: writes to two local variables; the owner is a role of the catalog, and the context is restored.
+        // SAFETY: writes to two local variables; the owner is a role of the catalog; restore() or an abort undoes it.
         unsafe {
             pg_sys::GetUserIdAndSecContext(&mut user, &mut security_context);
             let mut restricted = security_context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
@@ -69,12 +70,12 @@ impl Caller {
                 restricted |= pg_sys::SECURITY_NOFORCE_RLS as i32;
             }
             pg_sys::SetUserIdAndSecContext(owner, restricted);
-            Caller { user, security_context, settings_level: pg_sys::NewGUCNestLevel() }
+            UserContext { user, security_context, settings_level: pg_sys::NewGUCNestLevel() }
         }
     }
 
     fn restore(self) {
-        // SAFETY: the user and the context are those of before, and the level is that of replace_by().
+        // SAFETY: the user and the context are those of before, and the level is that of switch_to().
         unsafe {
             pg_sys::AtEOXact_GUC(false, self.settings_level);
             pg_sys::SetUserIdAndSecContext(self.user, self.security_context);

@@ -184,7 +184,7 @@ fn a_call_that_saw_the_lease_before_its_release_generates_no_id() {
     });
 }
 
-/// Of what it calls, only the lookup of the page's buffer and the page's lock are between its check and the page.
+/// Each call stops after its check of the lease and before it locks the page: where it returns from the lookup of the page's buffer.
 #[test]
 fn a_call_on_the_fast_path_that_saw_the_lease_before_its_release_generates_no_id() {
     if let Some(need) = debugger::missing_requirement() {
