@@ -35,7 +35,7 @@ const SAME_TIME: f64 = 1.05;
 const SAME_SIZE: f64 = 1.01;
 
 #[rustfmt::skip]
-const LIMITS: [Limit; 69] = [
+const LIMITS: [Limit; 70] = [
     most("ns_per_id", OURS, CORE, 0.6),
     most("ns_per_id", OURS_64, CORE_64, 0.45),
     most("ns_per_id_with_loop", BATCH, CORE_64, 0.65),
@@ -95,8 +95,9 @@ const LIMITS: [Limit; 69] = [
     none("repeats_in_1000000_ids", BATCH),
     none("repeats_in_1000000_ids", "managed"),
     none("repeats_in_1000000_ids", "managed_batch"),
-    // The XOR takes eleven, of about a thousand.
-    most("instructions_per_id", "ours_postgres", "ours_instagram", 1.015),
+    // The XOR takes eleven, of about a thousand. Two counts on 19 differ by up to fifteen.
+    most("instructions_per_id", "ours_postgres", "ours_instagram", 1.015).on(&[15, 16, 17, 18]),
+    most("instructions_per_id", "ours_postgres", "ours_instagram", 1.03).on(&[19]),
     most("instructions_per_id", "with_leases", "without_leases", 1.02),
     most("instructions_per_first_id", "with_leases", "without_leases", 1.02),
     // With the scan: what is left of a small time without it may be below 0.
