@@ -235,7 +235,8 @@ fn a_constant_number_is_reported_and_repeats_until_a_fence_refuses_it(fleet: &Fl
     let add = "ALTER TABLE source ADD COLUMN id bigint DEFAULT snowflake_nextval('public.ids'::text::regclass, 5)";
     for (table, minutes, statement) in [("constant", 60, insert), ("source", 70, add)] {
         // All nodes at the same counter, which the clock does not reach.
-        set_counters(fleet, first_counter_at(now_ms() + minutes * 60_000));
+        let counter = first_counter_at(now_ms() + minutes * 60_000);
+        on_all_nodes(fleet, &format!("SELECT setval('public.ids', {counter})"));
         let mut later = fleet.coordinator();
         run(&mut later, statement);
         let (rows, ids) = rows_and_ids(&mut later, table, "id");
@@ -250,9 +251,8 @@ fn a_constant_number_is_reported_and_repeats_until_a_fence_refuses_it(fleet: &Fl
     fleet.insert_at_once(Way::SelectTable, "posts", 0, 1);
 }
 
-fn set_counters(fleet: &Fleet, counter: i64) {
-    let set = format!("SELECT setval('public.ids', {counter})");
-    run(&mut fleet.coordinator(), &format!("SELECT run_command_on_all_nodes($${set}$$)"));
+fn on_all_nodes(fleet: &Fleet, command: &str) {
+    run(&mut fleet.coordinator(), &format!("SELECT run_command_on_all_nodes($${command}$$)"));
 }
 
 fn a_setting_of_the_database_is_that_of_all_nodes_and_the_hint_sets_one(fleet: &Fleet) {
@@ -270,7 +270,7 @@ fn a_setting_of_the_database_is_that_of_all_nodes_and_the_hint_sets_one(fleet: &
 
 fn a_number_without_a_lease_is_refused(fleet: &mut Fleet) {
     // New storage: below a counter that it has issued, the sequence would go on above that.
-    run(&mut fleet.coordinator(), "SELECT run_command_on_all_nodes('ALTER SEQUENCE public.ids RESTART')");
+    on_all_nodes(fleet, "ALTER SEQUENCE public.ids RESTART");
     let registry = Registry::start();
     for (node, server) in fleet.nodes.iter_mut().enumerate() {
         let mut client = server.connect();

@@ -9,6 +9,9 @@ use pg_snowflake_harness::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
+/// A homed ID of shard 5.
+const GENERATE_HOMED: &str = "SELECT snowflake_nextval_homed_in_ranges('s', 5, '{[0,)}'::int8multirange)";
+
 #[test]
 fn a_shard_that_a_server_gives_up_goes_to_another_server() {
     let (registry, holder, mut client) = holder(LONG);
@@ -168,11 +171,7 @@ fn a_call_that_saw_the_lease_before_its_release_generates_no_id() {
     let mut locker = server.connect();
     run(&mut locker, "BEGIN; LOCK TABLE pg_sequence");
     thread::scope(|scope| {
-        for call in [
-            GENERATE,
-            "SELECT snowflake_nextvals('s', 5, 10)",
-            "SELECT snowflake_nextval_homed_in_ranges('s', 5, '{[0,)}'::int8multirange)",
-        ] {
+        for call in [GENERATE, "SELECT snowflake_nextvals('s', 5, 10)", GENERATE_HOMED] {
             let mut caller = server.connect();
             scope.spawn(move || assert_refused(&mut caller, call, NO_LEASE));
         }
@@ -192,7 +191,7 @@ fn a_call_on_the_fast_path_that_saw_the_lease_before_its_release_generates_no_id
     }
     let (registry, server, _client) = holder(LONG);
     thread::scope(|scope| {
-        let stopped = [GENERATE, "SELECT snowflake_nextval_homed_in_ranges('s', 5, '{[0,)}'::int8multirange)"].map(|call| {
+        let stopped = [GENERATE, GENERATE_HOMED].map(|call| {
             let mut caller = server.connect();
             first_id(&mut caller, call);
             let mut debugger = Debugger::stop_at_return_of("ReadRecentBuffer", backend_pid(&mut caller));
