@@ -8,8 +8,6 @@ use crate::generators::{GENERATORS, Generator};
 use crate::layout::{EPOCH_MS_LIMIT, Layout, MAX_OTHER_BITS, MAX_TIME_BITS, ShardPlace, Unit};
 use crate::presets::PRESETS;
 use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use std::error::Error;
 use std::fmt;
 
@@ -239,15 +237,11 @@ fn epoch(value: Option<&str>, now_ms: i64) -> Result<i64, SpecError> {
 
 /// `None` unless the text is a date, or a UTC timestamp to the millisecond.
 fn epoch_ms(text: &str) -> Option<i64> {
-    let epoch = match text.parse::<Date>() {
-        Ok(date) if date.to_string() == text => date.to_zoned(TimeZone::UTC).ok()?.timestamp(),
-        _ => text.parse::<Timestamp>().ok()?,
-    };
-    // The parsers also accept time zones, leap seconds and finer fractions. Accept only what prints the same.
+    let epoch = text.parse().or_else(|_| format!("{text}T00:00Z").parse::<Timestamp>()).ok()?;
+    // The parser also accepts time zones, leap seconds and finer fractions. Accept only what prints the same.
     let epoch_ms = epoch.as_millisecond();
     let epoch = Timestamp::from_millisecond(epoch_ms).ok()?;
-    let to_the_ms = epoch.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
-    [epoch.to_string(), to_the_ms, epoch_text(epoch_ms)].contains(&text.to_owned()).then_some(epoch_ms)
+    [epoch.to_string(), format!("{epoch:.3}"), epoch_text(epoch_ms)].contains(&text.to_owned()).then_some(epoch_ms)
 }
 
 #[cfg(test)]
