@@ -278,7 +278,7 @@ fn reject(invalid: &InvalidSetting) -> bool {
 fn copy_to_error_context(message: &str) -> *mut c_char {
     let message = CString::new(message).unwrap_or_default();
     // SAFETY: the context lives as long as the process.
-    unsafe { pg_sys::MemoryContextStrdup(pg_sys::ErrorContext, message.as_ptr()) }
+    unsafe { call!(MemoryContextStrdup(pg_sys::ErrorContext, message.as_ptr())) }
 }
 
 /// A block that the server can free as a setting's `extra`; null if there is no memory left.

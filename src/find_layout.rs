@@ -108,7 +108,7 @@ impl Column {
     /// Whether it is a `bigint` or a `snowflake`, and not a domain. Only a superuser can make another type that is read as a `bigint`.
     fn is_bigint(&self) -> bool {
         // SAFETY: a type of the catalog.
-        unsafe { pg_sys::IsBinaryCoercible(self.typid, pg_sys::INT8OID) && pg_sys::get_typtype(self.typid) as u8 == pg_sys::TYPTYPE_BASE }
+        unsafe { call!(IsBinaryCoercible(self.typid, pg_sys::INT8OID)) && call!(get_typtype(self.typid)) as u8 == pg_sys::TYPTYPE_BASE }
     }
 }
 
@@ -117,7 +117,7 @@ impl Source {
     /// the passwords of its owner.
     fn open(relid: pg_sys::Oid) -> Self {
         // SAFETY: takes any OID.
-        let kind = match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
+        let kind = match unsafe { call!(get_rel_relkind(relid)) } as u8 {
             0 => no_such_table(relid),
             pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE | pg_sys::RELKIND_MATVIEW => {
                 let table = UserTable::open(relid);
@@ -138,12 +138,12 @@ impl Source {
     fn column(&self, column: &CStr) -> Column {
         let name = from_server(column);
         // SAFETY: the relation exists; a C string.
-        let number = unsafe { pg_sys::get_attnum(self.relid, column.as_ptr()) };
+        let number = unsafe { call!(get_attnum(self.relid, column.as_ptr())) };
         if number == 0 {
             messages::no_such_column(quoted(&name), quoted(&self.name)).raise();
         }
         // SAFETY: the column exists.
-        Column { number, name, typid: unsafe { pg_sys::get_atttype(self.relid, number) } }
+        Column { number, name, typid: unsafe { call!(get_atttype(self.relid, number)) } }
     }
 
     /// Whether `snowflake_convert_column` takes the column: not of a materialized view, nor an inherited or a generated one.
@@ -172,7 +172,7 @@ impl Source {
             messages::table_permission_denied(quoted(&self.name)).raise();
         }
         // SAFETY: takes the OID of a relation. Raises core's error, because the SQL declaration sets row_security.
-        unsafe { pg_sys::check_enable_rls(self.relid, pg_sys::InvalidOid, false) };
+        unsafe { call!(check_enable_rls(self.relid, pg_sys::InvalidOid, false)) };
     }
 
     /// The newest rows and the oldest, by ID. Those of a small table are there twice.

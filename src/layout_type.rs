@@ -107,7 +107,7 @@ fn snowflake_layout_recv(mut buffer: pgrx::Internal) -> SqlLayout {
     // SAFETY: the server passes the message's buffer.
     let packed = unsafe {
         let buffer = buffer.get_mut::<pg_sys::StringInfoData>().expect("a receive function's buffer");
-        pg_sys::pq_getmsgint64(buffer)
+        call!(pq_getmsgint64(buffer))
     };
     SqlLayout::of_datum(packed.into())
         .filter(|SqlLayout(layout)| layout.epoch_ms <= now_us() / 1000)

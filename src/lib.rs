@@ -4,9 +4,22 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 #![warn(clippy::mod_module_files)]
+#![allow(clashing_extern_declarations, reason = "`call!` takes the types of a function from pgrx")]
 
 #[cfg(not(panic = "unwind"))]
 compile_error!("a Rust panic becomes a PostgreSQL ERROR by unwinding; build with panic = \"unwind\"");
+
+/// Calls a function of the server as pgrx declares it, under the guard of [`postgres::call`]: `call!(get_rel_name(relid))`.
+macro_rules! call {
+    ($name:ident($($argument:expr),* $(,)?)) => {{
+        unsafe extern "C-unwind" {
+            fn $name();
+        }
+        let declared: unsafe fn($(call!(@type $argument)),*) -> _ = ::pgrx::pg_sys::$name;
+        $crate::postgres::call::Declared::call(declared, $name, ($($argument,)*))
+    }};
+    (@type $argument:expr) => { _ };
+}
 
 // Floors, from the top. A module uses those of its own floor, without a circle, and those of the floors below; `./dev lint` checks
 // it. What a floor has to ask of one above is passed to it.

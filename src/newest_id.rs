@@ -50,7 +50,7 @@ impl Newest<'_> {
     /// be in another one.
     pub fn of_table(self, relid: pg_sys::Oid) -> Option<Vec<i64>> {
         // SAFETY: takes any OID.
-        if unsafe { pg_sys::get_rel_relispartition(relid) } {
+        if unsafe { call!(get_rel_relispartition(relid)) } {
             return None;
         }
         let mut partitions = Vec::new();
@@ -98,14 +98,14 @@ impl Locked {
     fn open(relid: pg_sys::Oid) -> Option<Self> {
         // SAFETY: takes any OID; the relation is opened with its lock held.
         unsafe {
-            if !pg_sys::ConditionalLockRelationOid(relid, SHARE) {
+            if !call!(ConditionalLockRelationOid(relid, SHARE)) {
                 return None;
             }
             if !can_be_opened(relid) {
-                pg_sys::UnlockRelationOid(relid, SHARE);
+                call!(UnlockRelationOid(relid, SHARE));
                 return None;
             }
-            Some(Locked(pg_sys::relation_open(relid, pg_sys::NoLock as pg_sys::LOCKMODE)))
+            Some(Locked(call!(relation_open(relid, pg_sys::NoLock as pg_sys::LOCKMODE))))
         }
     }
 
@@ -125,11 +125,11 @@ impl Locked {
         let ok = pg_sys::AclResult::ACLCHECK_OK;
         // SAFETY: the relation and the column exist.
         unsafe {
-            let user = pg_sys::GetUserId();
-            let column = pg_sys::get_attnum(relid, column.as_ptr());
+            let user = call!(GetUserId());
+            let column = call!(get_attnum(relid, column.as_ptr()));
             namespace_aclcheck(self.form().relnamespace, user) == ok
-                && (pg_sys::pg_class_aclcheck(relid, user, select) == ok
-                    || column > 0 && pg_sys::pg_attribute_aclcheck(relid, column, user, select) == ok)
+                && (call!(pg_class_aclcheck(relid, user, select)) == ok
+                    || column > 0 && call!(pg_attribute_aclcheck(relid, column, user, select)) == ok)
         }
     }
 
@@ -138,14 +138,14 @@ impl Locked {
     fn partitions(&self) -> Vec<pg_sys::Oid> {
         let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
         // SAFETY: a list of OIDs, in their order.
-        unsafe { oids(pg_sys::find_inheritance_children(self.relid(), no_lock)) }
+        unsafe { oids(call!(find_inheritance_children(self.relid(), no_lock))) }
     }
 
     /// Whether rows can be read: an unlogged table has none on a standby, and a temporary one only in its own session.
     fn has_readable_rows(&self) -> bool {
         let form = self.form();
         // SAFETY: reads the server's state.
-        let is_standby = unsafe { pg_sys::RecoveryInProgress() };
+        let is_standby = unsafe { call!(RecoveryInProgress()) };
         form.relkind as u8 == pg_sys::RELKIND_RELATION
             && match form.relpersistence as u8 {
                 pg_sys::RELPERSISTENCE_PERMANENT => true,
@@ -161,13 +161,13 @@ impl Locked {
             return None;
         }
         // SAFETY: the relation is open.
-        let column = unsafe { pg_sys::get_attnum(self.relid(), newest.column.as_ptr()) };
+        let column = unsafe { call!(get_attnum(self.relid(), newest.column.as_ptr())) };
         // An expression in an index is column 0.
         if column <= 0 {
             return None;
         }
         // SAFETY: a list of the OIDs of its indexes.
-        let indexes = unsafe { oids(pg_sys::RelationGetIndexList(self.0)) };
+        let indexes = unsafe { oids(call!(RelationGetIndexList(self.0))) };
         let index = indexes.into_iter().filter_map(Locked::open).find(|index| index.orders(column))?;
         self.last_visible(&index, column, newest)
     }
@@ -188,7 +188,7 @@ impl Locked {
                 && index.indkey.values.as_slice(1) == [column]
                 && *(*self.0).rd_opfamily == pg_sys::INTEGER_BTREE_FAM_OID
                 && *(*self.0).rd_opcintype == pg_sys::INT8OID
-                && pg_sys::heap_attisnull((*self.0).rd_indextuple, predicate, std::ptr::null_mut())
+                && call!(heap_attisnull((*self.0).rd_indextuple, predicate, std::ptr::null_mut()))
         }
     }
 
@@ -202,28 +202,28 @@ impl Locked {
             let towards_lower =
                 if is_descending { pg_sys::ScanDirection::ForwardScanDirection } else { pg_sys::ScanDirection::BackwardScanDirection };
             let mut key = pg_sys::ScanKeyData::default();
-            pg_sys::ScanKeyInit(
+            call!(ScanKeyInit(
                 &mut key,
                 1,
                 pg_sys::BTLessEqualStrategyNumber as pg_sys::StrategyNumber,
                 pg_sys::F_INT8LE.into(),
                 newest.at_most.into(),
-            );
-            let slot = pg_sys::table_slot_create(self.0, std::ptr::null_mut());
+            ));
+            let slot = call!(table_slot_create(self.0, std::ptr::null_mut()));
             let scan = begin_scan(self.0, index.0);
-            pg_sys::index_rescan(scan, &mut key, 1, std::ptr::null_mut(), 0);
+            call!(index_rescan(scan, &mut key, 1, std::ptr::null_mut(), 0));
             let mut is_end = false;
             for _ in 0..MAX_ENTRIES {
                 pgrx::check_for_interrupts!();
-                if pg_sys::index_getnext_tid(scan, towards_lower).is_null() {
+                if call!(index_getnext_tid(scan, towards_lower)).is_null() {
                     is_end = true;
                     break;
                 }
-                if !pg_sys::index_fetch_heap(scan, slot) {
+                if !call!(index_fetch_heap(scan, slot)) {
                     continue;
                 }
                 // The key excludes nulls.
-                pg_sys::slot_getsomeattrs_int(slot, column.into());
+                call!(slot_getsomeattrs_int(slot, column.into()));
                 let id = (*(*slot).tts_values.add(column as usize - 1)).value() as i64;
                 if ids.last() != Some(&id) {
                     ids.push(id);
@@ -232,8 +232,8 @@ impl Locked {
                     break;
                 }
             }
-            pg_sys::index_endscan(scan);
-            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            call!(index_endscan(scan));
+            call!(ExecDropSingleTupleTableSlot(slot));
             // A part of the newest could be only the odd ones.
             if is_end || ids.len() == newest.count { Some(ids) } else { None }
         }
@@ -249,8 +249,8 @@ impl Drop for Locked {
         let relid = self.relid();
         // SAFETY: opened and locked above.
         unsafe {
-            pg_sys::relation_close(self.0, pg_sys::NoLock as pg_sys::LOCKMODE);
-            pg_sys::UnlockRelationOid(relid, SHARE);
+            call!(relation_close(self.0, pg_sys::NoLock as pg_sys::LOCKMODE));
+            call!(UnlockRelationOid(relid, SHARE));
         }
     }
 }
@@ -261,7 +261,7 @@ fn can_be_opened(relid: pg_sys::Oid) -> bool {
     // SAFETY: a tuple of pg_class, which is released.
     unsafe {
         let cache_id = pg_sys::SysCacheIdentifier::RELOID as c_int;
-        let tuple = pg_sys::SearchSysCache1(cache_id, relid.into());
+        let tuple = call!(SearchSysCache1(cache_id, relid.into()));
         if tuple.is_null() {
             return false;
         }
@@ -270,7 +270,7 @@ fn can_be_opened(relid: pg_sys::Oid) -> bool {
             pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => !form.relhasrules && !form.relrowsecurity,
             relkind => relkind == pg_sys::RELKIND_INDEX,
         };
-        pg_sys::ReleaseSysCache(tuple);
+        call!(ReleaseSysCache(tuple));
         can_be
     }
 }
@@ -281,9 +281,9 @@ unsafe fn namespace_aclcheck(namespace: pg_sys::Oid, user: pg_sys::Oid) -> pg_sy
     // SAFETY: the schema exists, as its table is locked.
     unsafe {
         #[cfg(feature = "pg15")]
-        return pg_sys::pg_namespace_aclcheck(namespace, user, usage);
+        return call!(pg_namespace_aclcheck(namespace, user, usage));
         #[cfg(not(feature = "pg15"))]
-        return pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, namespace, user, usage);
+        return call!(object_aclcheck(pg_sys::NamespaceRelationId, namespace, user, usage));
     }
 }
 
@@ -291,13 +291,13 @@ unsafe fn namespace_aclcheck(namespace: pg_sys::Oid, user: pg_sys::Oid) -> pg_sy
 unsafe fn begin_scan(table: pg_sys::Relation, index: pg_sys::Relation) -> pg_sys::IndexScanDesc {
     // SAFETY: as for the caller.
     unsafe {
-        let snapshot = pg_sys::GetActiveSnapshot();
+        let snapshot = call!(GetActiveSnapshot());
         #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
-        return pg_sys::index_beginscan(table, index, snapshot, 1, 0);
+        return call!(index_beginscan(table, index, snapshot, 1, 0));
         #[cfg(feature = "pg18")]
-        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), 1, 0);
+        return call!(index_beginscan(table, index, snapshot, std::ptr::null_mut(), 1, 0));
         #[cfg(feature = "pg19")]
-        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), 1, 0, 0);
+        return call!(index_beginscan(table, index, snapshot, std::ptr::null_mut(), 1, 0, 0));
     }
 }
 

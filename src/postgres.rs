@@ -3,6 +3,7 @@
 
 pub mod arguments;
 pub mod backend_local;
+pub mod call;
 pub mod encoding;
 pub mod memory;
 pub mod query;

@@ -80,7 +80,7 @@ pub fn define(define_others: impl FnOnce()) {
     });
     define_others();
     // SAFETY: a C string, at library load.
-    unsafe { pg_sys::MarkGUCPrefixReserved(c"pg_snowflake".as_ptr()) };
+    unsafe { call!(MarkGUCPrefixReserved(c"pg_snowflake".as_ptr())) };
 }
 
 /// Defines a setting that is a number, and whose changes are counted.
@@ -122,7 +122,7 @@ pub fn changes() -> u64 {
 /// Why the server, which was started with a parameter that is misspelt or of another version, generates no IDs.
 pub fn no_ids_with_unknown() -> Report {
     // SAFETY: the user of a session, and a role that initdb creates.
-    let may_see_files = unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_SETTINGS)) };
+    let may_see_files = unsafe { call!(has_privs_of_role(call!(GetUserId()), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_SETTINGS))) };
     no_ids_with(setting::unknown_at_start().expect("the check has found it"), may_see_files)
 }
 

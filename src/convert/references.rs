@@ -138,7 +138,7 @@ impl NarrowColumns {
             let Some(description) = ColumnDescription::of(&id_column) else { continue };
             let is_converted = id_column == *converted;
             // SAFETY: the type is one of the catalog.
-            let base = unsafe { pg_sys::getBaseType(description.type_oid) };
+            let base = unsafe { call!(getBaseType(description.type_oid)) };
             let is_narrow = matches!(base, pg_sys::INT2OID | pg_sys::INT4OID);
             // A numeric column, for example, can reference a bigint as it is.
             if base == pg_sys::INT8OID || base == extension.snowflake || (!is_narrow && !is_converted) {

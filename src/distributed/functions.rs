@@ -104,7 +104,7 @@ fn entry(kept: &mut Vec<Kept>, relid: pg_sys::Oid) -> &mut Kept {
 fn copy(ranges: &[u8]) -> pg_sys::Datum {
     // SAFETY: palloc() returns memory of the size asked for, or does not return.
     unsafe {
-        let datum = pg_sys::palloc(ranges.len()).cast::<u8>();
+        let datum = call!(palloc(ranges.len())).cast::<u8>();
         datum.copy_from_nonoverlapping(ranges.as_ptr(), ranges.len());
         datum.into()
     }

@@ -20,7 +20,7 @@ static GROUP_TABLES: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 /// Whether this database has Citus.
 pub fn is_installed() -> bool {
     // SAFETY: a C string.
-    unsafe { pg_sys::get_extension_oid(c"citus".as_ptr(), true) != pg_sys::InvalidOid }
+    unsafe { call!(get_extension_oid(c"citus".as_ptr(), true)) != pg_sys::InvalidOid }
 }
 
 /// Who else keeps what it has read from the metadata.
@@ -94,16 +94,16 @@ fn first_of_a_row(table: pg_sys::Oid) -> Option<i32> {
     unsafe {
         let table = PgRelation::with_lock(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
         let relation = table.as_ptr();
-        if pg_sys::get_atttype(table.oid(), 1) != pg_sys::INT4OID {
+        if call!(get_atttype(table.oid(), 1)) != pg_sys::INT4OID {
             return None;
         }
-        let scan = pg_sys::systable_beginscan(relation, pg_sys::InvalidOid, false, no_snapshot, 0, no_keys);
-        let tuple = pg_sys::systable_getnext(scan);
+        let scan = call!(systable_beginscan(relation, pg_sys::InvalidOid, false, no_snapshot, 0, no_keys));
+        let tuple = call!(systable_getnext(scan));
         let first = (!tuple.is_null())
             .then(|| pgrx::htup::heap_getattr_raw(tuple, FIRST, table.rd_att))
             .flatten()
             .map(|first| first.value() as i32);
-        pg_sys::systable_endscan(scan);
+        call!(systable_endscan(scan));
         first
     }
 }
@@ -137,13 +137,13 @@ pub fn metadata_table(name: &CStr) -> Option<pg_sys::Oid> {
     // SAFETY: a C string; get_rel_relkind() takes any OID; the callback touches variables of the backend only.
     unsafe {
         let catalog = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
-        let relid = pg_sys::get_relname_relid(name.as_ptr(), catalog);
-        if pg_sys::get_rel_relkind(relid) as u8 != pg_sys::RELKIND_RELATION {
+        let relid = call!(get_relname_relid(name.as_ptr(), catalog));
+        if call!(get_rel_relkind(relid)) as u8 != pg_sys::RELKIND_RELATION {
             return None;
         }
         // Not at library load: a session has few places for such callbacks, and most databases do not have Citus.
         if !IS_REGISTERED.swap(true, Relaxed) {
-            pg_sys::CacheRegisterRelcacheCallback(Some(relation_callback), pg_sys::Datum::null());
+            call!(CacheRegisterRelcacheCallback(Some(relation_callback), pg_sys::Datum::null()));
         }
         Some(relid)
     }

@@ -61,7 +61,7 @@ impl Table {
         let Distribution::Hash(typid) = self.distribution else { return false };
         // SAFETY: a type of the catalog; the server keeps the entry.
         unsafe {
-            let entry = pg_sys::lookup_type_cache(typid, pg_sys::TYPECACHE_HASH_PROC as i32);
+            let entry = call!(lookup_type_cache(typid, pg_sys::TYPECACHE_HASH_PROC as i32));
             (*entry).hash_proc.to_u32() == pg_sys::F_HASHINT8
         }
     }

@@ -23,7 +23,7 @@ pub enum Activity {
 /// Connects to no database, so that `pg_stat_activity` has a row. Called once, when the worker starts.
 pub fn connect() {
     // SAFETY: called by a background worker that may connect to databases, which has not yet.
-    unsafe { pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0) }
+    unsafe { call!(BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0)) }
 }
 
 impl Activity {
@@ -36,7 +36,7 @@ impl Activity {
             Activity::Idle => (pg_sys::BackendState::STATE_IDLE, c"waiting until the next claim is due"),
         };
         // SAFETY: a C string, which the server copies.
-        unsafe { pg_sys::pgstat_report_activity(state, query.as_ptr()) }
+        unsafe { call!(pgstat_report_activity(state, query.as_ptr())) }
     }
 }
 
@@ -53,7 +53,7 @@ fn wait_event(is_for_registry: bool) -> u32 {
         static EVENTS: std::sync::OnceLock<[u32; 2]> = std::sync::OnceLock::new();
         let names = [c"SnowflakeLeaseMain", c"SnowflakeRegistry"];
         // SAFETY: C strings; the server gives the same number to the same name in every process.
-        let events = EVENTS.get_or_init(|| names.map(|name| unsafe { pg_sys::WaitEventExtensionNew(name.as_ptr()) }));
+        let events = EVENTS.get_or_init(|| names.map(|name| unsafe { call!(WaitEventExtensionNew(name.as_ptr())) }));
         events[usize::from(is_for_registry)]
     }
 }
@@ -64,13 +64,13 @@ fn process_interrupts() {
     // SAFETY: flags that signal handlers set, and what every process of the server does then. No transaction is open.
     unsafe {
         if (&raw const pg_sys::ProcSignalBarrierPending).read_volatile() != 0 {
-            pg_sys::ProcessProcSignalBarrier();
+            call!(ProcessProcSignalBarrier());
         }
         if (&raw const pg_sys::catchupInterruptPending).read_volatile() != 0 {
-            pg_sys::ProcessCatchupInterrupt();
+            call!(ProcessCatchupInterrupt());
         }
         if (&raw const pg_sys::LogMemoryContextPending).read_volatile() != 0 {
-            pg_sys::ProcessLogMemoryContextInterrupt();
+            call!(ProcessLogMemoryContextInterrupt());
         }
     }
 }
@@ -88,8 +88,8 @@ pub fn wait_latch(events: u32, socket: c_int, timeout: Duration) -> bool {
     let always = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
     // SAFETY: this process's own latch; the socket, if there are events of one, is open.
     let woken = unsafe {
-        let woken = pg_sys::WaitLatchOrSocket(pg_sys::MyLatch, (events | always) as c_int, socket, timeout_ms, wait_event(events != 0));
-        pg_sys::ResetLatch(pg_sys::MyLatch);
+        let woken = call!(WaitLatchOrSocket(pg_sys::MyLatch, (events | always) as c_int, socket, timeout_ms, wait_event(events != 0)));
+        call!(ResetLatch(pg_sys::MyLatch));
         woken
     };
     process_interrupts();

@@ -31,7 +31,7 @@ pub fn prepare() {
     for (name, value) in settings {
         let (context, source) = (pg_sys::GucContext::PGC_SUSET, pg_sys::GucSource::PGC_S_OVERRIDE);
         // SAFETY: a setting of core's, and one of its values, as the autovacuum worker sets them.
-        unsafe { pg_sys::SetConfigOption(name.as_ptr(), value.as_ptr(), context, source) };
+        unsafe { call!(SetConfigOption(name.as_ptr(), value.as_ptr(), context, source)) };
     }
 }
 
@@ -54,11 +54,11 @@ pub fn write(known: &Known) -> Result<(), Unusable> {
 
 /// An ERROR would end the worker, and nobody would see the cause.
 fn in_transaction<T>(run: impl Fn() -> Result<T, Unusable>) -> Result<T, Unusable> {
-    let in_transaction = || BackgroundWorker::transaction(AssertUnwindSafe(&run));
+    let in_transaction = || BackgroundWorker::transaction(AssertUnwindSafe(&run as &dyn Fn() -> _));
     PgTryBuilder::new(AssertUnwindSafe(in_transaction))
         .catch_others(|error| {
             // SAFETY: the transaction of above has failed.
-            unsafe { pg_sys::AbortCurrentTransaction() };
+            unsafe { call!(AbortCurrentTransaction()) };
             match error {
                 CaughtError::PostgresError(report) | CaughtError::ErrorReport(report) => Err(Unusable(report.message().to_owned())),
                 error @ CaughtError::RustPanic { .. } => error.rethrow(),

@@ -110,7 +110,7 @@ impl Libpq {
     pub fn load() -> Self {
         // SAFETY: a C string; the functions are found in what it loads.
         unsafe {
-            pg_sys::load_file(c"$libdir/libpqwalreceiver".as_ptr(), false);
+            call!(load_file(c"$libdir/libpqwalreceiver".as_ptr(), false));
             Libpq::find()
         }
     }

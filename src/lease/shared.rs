@@ -1,5 +1,6 @@
 //! Where the leases of this server are: in shared memory, if a registry is set. The lease worker writes them, and every session reads them.
 
+use crate::postgres::call::guarded;
 use crate::postgres::report::Raise;
 use pg_snowflake_policies::holder::Holder;
 use pg_snowflake_policies::messages::server as messages;
@@ -57,7 +58,7 @@ pub fn set_missing(is_missing: bool) {
 pub fn new_uuid() -> Uuid {
     let mut bytes = [0_u8; 16];
     // SAFETY: a buffer of that length.
-    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
+    if !unsafe { call!(pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len())) } {
         messages::no_random_values().raise();
     }
     Uuid::from_be_bytes(bytes) & !(0xf << 76 | 0b11 << 62) | 4 << 76 | 0b10 << 62
@@ -90,7 +91,7 @@ unsafe extern "C-unwind" fn request() {
     // SAFETY: called by the server as a hook, as the previous one expects it.
     unsafe {
         call(&PREVIOUS_REQUEST);
-        pg_sys::RequestAddinShmemSpace(size_of::<Shared>());
+        call!(RequestAddinShmemSpace(size_of::<Shared>()));
     }
 }
 
@@ -102,7 +103,7 @@ unsafe extern "C-unwind" fn initialize() {
         call(&PREVIOUS_STARTUP);
         let mut is_found = false;
         let name = c"pg_snowflake leases".as_ptr();
-        let shared = pg_sys::ShmemInitStruct(name, size_of::<Shared>(), &raw mut is_found);
+        let shared = call!(ShmemInitStruct(name, size_of::<Shared>(), &raw mut is_found));
         let shared = shared.cast::<Shared>();
         shared.write(Shared::empty());
         let holder = Holder {
@@ -121,6 +122,6 @@ unsafe extern "C-unwind" fn initialize() {
 unsafe fn call(previous: &OnceLock<Option<unsafe extern "C-unwind" fn()>>) {
     if let Some(hook) = previous.get().copied().flatten() {
         // SAFETY: as the caller promises.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| hook()) }
+        unsafe { guarded(|| hook()) }
     }
 }

@@ -319,7 +319,7 @@ fn takes_reload() -> bool {
         // SAFETY: a flag that a signal handler sets, and what every process of the server does then.
         unsafe {
             (&raw mut pg_sys::ConfigReloadPending).write_volatile(0);
-            pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
+            call!(ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP));
         }
     }
     is_pending

@@ -96,17 +96,17 @@ pub fn last_id_us(sequence: pg_sys::Oid, layout: Layout) -> Option<i64> {
 fn data_of(relid: pg_sys::Oid) -> Option<Result<SequenceData, NoCounter>> {
     // Check this without opening the relation: opening a view reads its query, which may be nested too deeply.
     // SAFETY: takes any OID.
-    if !matches!(unsafe { pg_sys::get_rel_relkind(relid) } as u8, 0 | pg_sys::RELKIND_SEQUENCE) {
+    if !matches!(unsafe { call!(get_rel_relkind(relid)) } as u8, 0 | pg_sys::RELKIND_SEQUENCE) {
         return Some(Err(NoCounter::NotASequence));
     }
     const MODE: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
     // SAFETY: takes any OID.
-    if !unsafe { pg_sys::ConditionalLockRelationOid(relid, MODE) } {
+    if !unsafe { call!(ConditionalLockRelationOid(relid, MODE)) } {
         return None;
     }
     let data = sequence::read_data(relid);
     // SAFETY: locked above. After an ERROR, the end of the transaction releases the lock.
-    unsafe { pg_sys::UnlockRelationOid(relid, MODE) };
+    unsafe { call!(UnlockRelationOid(relid, MODE)) };
     Some(data)
 }
 
@@ -131,7 +131,7 @@ fn check_shard(shard: ShardArgument, layout: Layout, modulus_and_generators: Opt
     };
     let class = asked.class(layout)?;
     // SAFETY: only reads the server's state. A standby has no lease, and needs none.
-    if !unsafe { pg_sys::RecoveryInProgress() } {
+    if !unsafe { call!(RecoveryInProgress()) } {
         lease::ticks_of(class, &layout)?;
     }
     Ok(())

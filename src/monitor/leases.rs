@@ -32,7 +32,7 @@ fn snowflake_lease_mode() -> &'static str {
 #[pg_extern(sql = false)]
 fn snowflake_lease_status() -> SetOfIterator<'static, NullableResultRow<9>> {
     // SAFETY: only reads the server's state.
-    if unsafe { pg_sys::RecoveryInProgress() } {
+    if unsafe { call!(RecoveryInProgress()) } {
         return SetOfIterator::empty();
     }
     let leases = match lease::place() {
@@ -86,8 +86,8 @@ fn snowflake_forget_registry() -> bool {
     let function = c"snowflake_forget_registry()".as_ptr();
     // SAFETY: a C string. It raises the error of core's commands that write.
     unsafe {
-        pg_sys::PreventCommandIfReadOnly(function);
-        pg_sys::PreventCommandDuringRecovery(function);
+        call!(PreventCommandIfReadOnly(function));
+        call!(PreventCommandDuringRecovery(function));
     }
     if let Place::Memory(shared) = lease::place() {
         let holder = shared.leases().holder;

@@ -2,6 +2,7 @@
 //! anything: the expression is the work of a table's owner, and may be read by a superuser.
 
 use crate::layout_type::SqlLayout;
+use crate::postgres::call::guarded;
 use crate::postgres::encoding::Text;
 use crate::postgres::memory;
 use crate::postgres::report::c_text;
@@ -119,7 +120,7 @@ impl StoredExpression {
     pub fn calls(&self) -> Result<Vec<GeneratorCall>, Unreadable> {
         let (_, functions) = self.tree()?;
         // SAFETY: a C string. The extension is there, since a function of it runs.
-        let extension = unsafe { pg_sys::get_extension_oid(c"pg_snowflake".as_ptr(), false) };
+        let extension = unsafe { call!(get_extension_oid(c"pg_snowflake".as_ptr(), false)) };
         let mut calls = Vec::new();
         memory::reserve(&mut calls, functions.len());
         // SAFETY: the functions are of the server's own tree.
@@ -141,20 +142,20 @@ impl StoredExpression {
     /// The expression, and all function calls in it.
     fn tree(&self) -> Result<(*mut pg_sys::Node, Vec<*mut pg_sys::FuncExpr>), Unreadable> {
         // SAFETY: a text that the server stores as a pg_node_tree. Reading its size does not read it from disk.
-        let length = unsafe { pg_sys::toast_raw_datum_size(self.0) } - pg_sys::VARHDRSZ;
+        let length = unsafe { call!(toast_raw_datum_size(self.0)) } - pg_sys::VARHDRSZ;
         if length > MAX_TEXT {
             let error = format!("default is too long to read: Its expression tree has {length} bytes; the limit is {MAX_TEXT}.");
             return Err(Unreadable(error));
         }
         // SAFETY: as above.
-        let text = unsafe { pg_sys::text_to_cstring(self.0.cast_mut_ptr()) };
+        let text = unsafe { call!(text_to_cstring(self.0.cast_mut_ptr())) };
         catch_too_deep(|| {
             let mut functions = Vec::new();
             // SAFETY: nodeToString() wrote the text, and the tree is the server's own. An ERROR, for a tree
             // that is too deep, jumps over the walker's frames, which own nothing.
             unsafe {
-                let tree = pg_sys::stringToNode(text).cast();
-                pg_sys::ffi::pg_guard_ffi_boundary(|| collect_functions(tree, (&raw mut functions).cast()));
+                let tree = call!(stringToNode(text)).cast();
+                guarded(|| collect_functions(tree, (&raw mut functions).cast()));
                 (tree, functions)
             }
         })
@@ -243,12 +244,12 @@ unsafe fn arguments(function: *mut pg_sys::FuncExpr) -> Vec<*mut pg_sys::Node> {
     // SAFETY: the function exists, as the expression depends on it; a List has `length` elements.
     unsafe {
         let cache_id = pg_sys::SysCacheIdentifier::PROCOID as c_int;
-        let procedure = pg_sys::SearchSysCache1(cache_id, (*function).funcid.into());
+        let procedure = call!(SearchSysCache1(cache_id, (*function).funcid.into()));
         if procedure.is_null() {
             return Vec::new();
         }
-        let list = pg_sys::expand_function_arguments((*function).args, false, (*function).funcresulttype, procedure);
-        pg_sys::ReleaseSysCache(procedure);
+        let list = call!(expand_function_arguments((*function).args, false, (*function).funcresulttype, procedure));
+        call!(ReleaseSysCache(procedure));
         if list.is_null() {
             return Vec::new();
         }
@@ -266,7 +267,7 @@ unsafe fn sequence_argument(node: *mut pg_sys::Node) -> SequenceArgument {
         }
         let cast = as_call(node).filter(|&cast| (*cast).funcid.to_u32() == pg_sys::F_REGCLASS);
         let name = cast.and_then(|cast| constant(first_argument(cast)));
-        name.map_or(SequenceArgument::Unknown, |name| named(pg_sys::text_to_cstring(name.cast_mut_ptr())))
+        name.map_or(SequenceArgument::Unknown, |name| named(call!(text_to_cstring(name.cast_mut_ptr()))))
     }
 }
 
@@ -279,7 +280,7 @@ unsafe fn named(name: *mut c_char) -> SequenceArgument {
     unsafe {
         let not_found = SequenceArgument::NotFound(c_text(name));
         let mut parts = ptr::null_mut();
-        if !pg_sys::SplitIdentifierString(name, b'.' as c_char, &mut parts) || parts.is_null() {
+        if !call!(SplitIdentifierString(name, b'.' as c_char, &mut parts)) || parts.is_null() {
             return not_found;
         }
         let parts = std::slice::from_raw_parts((*parts).elements, (*parts).length as usize);
@@ -291,10 +292,10 @@ unsafe fn named(name: *mut c_char) -> SequenceArgument {
             _ => return not_found,
         };
         let oid = match schema {
-            None => pg_sys::RelnameGetRelid(relation),
+            None => call!(RelnameGetRelid(relation)),
             Some(schema) => {
-                let namespace = pg_sys::LookupNamespaceNoError(schema);
-                pg_sys::get_relname_relid(relation, namespace)
+                let namespace = call!(LookupNamespaceNoError(schema));
+                call!(get_relname_relid(relation, namespace))
             }
         };
         if oid == pg_sys::InvalidOid { not_found } else { SequenceArgument::Relation(oid) }
@@ -306,7 +307,7 @@ unsafe fn named(name: *mut c_char) -> SequenceArgument {
 unsafe fn is_this_database(name: *const c_char) -> bool {
     // SAFETY: as the caller promises; a session's database has a name.
     unsafe {
-        let this = pg_sys::get_database_name(pg_sys::MyDatabaseId);
+        let this = call!(get_database_name(pg_sys::MyDatabaseId));
         !this.is_null() && CStr::from_ptr(this) == CStr::from_ptr(name)
     }
 }
@@ -391,10 +392,10 @@ const C_LANGUAGE: u32 = 13;
 unsafe fn is_extension_function(function: pg_sys::Oid, name: &CStr, extension: pg_sys::Oid) -> bool {
     // SAFETY: both take any OID, and the name is null or a C string.
     unsafe {
-        let found = pg_sys::get_func_name(function);
+        let found = call!(get_func_name(function));
         !found.is_null()
             && CStr::from_ptr(found) == name
-            && pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function) == extension
+            && call!(getExtensionOfObject(pg_sys::ProcedureRelationId, function)) == extension
             && PgProc::new(function).is_some_and(|function| function.prolang().to_u32() == C_LANGUAGE)
     }
 }

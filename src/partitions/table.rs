@@ -72,7 +72,7 @@ impl Table {
             WHERE c.oid = $1";
         rows(sql, &[relid.into()], |row| {
             // SAFETY: the type is one of the catalog.
-            let is_bigint = |typid| unsafe { pg_sys::IsBinaryCoercible(typid, pg_sys::INT8OID) };
+            let is_bigint = |typid| unsafe { call!(IsBinaryCoercible(typid, pg_sys::INT8OID)) };
             let key = match row.nullable::<String>(11).as_deref() {
                 None => Key::None,
                 Some("r") if row.nullable(12) == Some(true) && row.nullable(13).is_some_and(is_bigint) => Key::OfIds,
@@ -248,7 +248,7 @@ impl Table {
         let (name, suffix) = (to_server(&self.relname), to_server(suffix));
         // SAFETY: C strings; the result is one too.
         unsafe {
-            let name = pg_sys::makeObjectName(name.as_ptr(), suffix.as_ptr(), ptr::null());
+            let name = call!(makeObjectName(name.as_ptr(), suffix.as_ptr(), ptr::null()));
             from_server(CStr::from_ptr(name))
         }
     }

@@ -12,7 +12,7 @@ pub fn from_server(text: &CStr) -> String {
     // SAFETY: a C string and its length; the result is a C string too, possibly the same one.
     let utf8 = unsafe {
         let length = text.count_bytes() as c_int;
-        CStr::from_ptr(pg_sys::pg_server_to_any(text.as_ptr(), length, UTF8))
+        CStr::from_ptr(call!(pg_server_to_any(text.as_ptr(), length, UTF8)))
     };
     // A database with encoding SQL_ASCII holds any bytes.
     match utf8.to_string_lossy() {
@@ -26,7 +26,7 @@ pub fn to_server(text: &str) -> CString {
     let utf8 = c_string(text.as_bytes());
     // SAFETY: as above.
     unsafe {
-        let in_server = pg_sys::pg_any_to_server(utf8.as_ptr(), text.len() as c_int, UTF8);
+        let in_server = call!(pg_any_to_server(utf8.as_ptr(), text.len() as c_int, UTF8));
         if in_server.cast_const() == utf8.as_ptr() {
             return utf8;
         }
@@ -48,7 +48,7 @@ impl FromDatum for Text {
     unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, _: pg_sys::Oid) -> Option<Self> {
         // SAFETY: the caller's datum is a text.
         (!is_null).then(|| unsafe {
-            let text = pg_sys::text_to_cstring(datum.cast_mut_ptr());
+            let text = call!(text_to_cstring(datum.cast_mut_ptr()));
             Text(from_server(CStr::from_ptr(text)))
         })
     }
@@ -57,7 +57,7 @@ impl FromDatum for Text {
 impl IntoDatum for Text {
     fn into_datum(self) -> Option<pg_sys::Datum> {
         // SAFETY: a C string, which is copied.
-        Some(unsafe { pg_sys::cstring_to_text(to_server(&self.0).as_ptr()) }.into())
+        Some(unsafe { call!(cstring_to_text(to_server(&self.0).as_ptr())) }.into())
     }
 
     fn type_oid() -> pg_sys::Oid {

@@ -7,6 +7,7 @@
 mod allocator;
 
 use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::call::guarded;
 use crate::postgres::report::Raise;
 use pg_snowflake_policies::messages::server as messages;
 use pgrx::prelude::*;
@@ -176,7 +177,7 @@ unsafe extern "C-unwind" fn copy_error_data() -> *mut pg_sys::ErrorData {
             return out_of_memory_data();
         }
         let (copy, _) = core_functions();
-        let copied = catch_unwind(|| pg_sys::ffi::pg_guard_ffi_boundary(|| copy()));
+        let copied = catch_unwind(|| guarded(|| copy()));
         IS_COPYING.store(false, Ordering::Relaxed);
         // The error that this memory was too little for is the last one now.
         let Ok(data) = copied else { return out_of_memory_data() };

@@ -11,18 +11,18 @@ pub fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
     // SAFETY: these take any OID; the list is one of OIDs.
     unsafe {
         // find_all_inheritors() raises an internal error if the relation itself is gone.
-        if pg_sys::get_rel_relkind(relid) == 0 {
+        if call!(get_rel_relkind(relid)) == 0 {
             return Vec::new();
         }
         let mode = mode as pg_sys::LOCKMODE;
-        oids(pg_sys::find_all_inheritors(relid, mode, std::ptr::null_mut()))
+        oids(call!(find_all_inheritors(relid, mode, std::ptr::null_mut())))
     }
 }
 
 /// Locks the relation until the end of the transaction.
 pub fn lock(relid: pg_sys::Oid, mode: u32) {
     // SAFETY: takes any OID; the callers check afterwards whether the relation still exists.
-    unsafe { pg_sys::LockRelationOid(relid, mode as pg_sys::LOCKMODE) }
+    unsafe { call!(LockRelationOid(relid, mode as pg_sys::LOCKMODE)) }
 }
 
 /// Locks the function until the end of the transaction against others that lock it so. ALTER ROUTINE does not: it fails with "tuple
@@ -30,7 +30,7 @@ pub fn lock(relid: pg_sys::Oid, mode: u32) {
 pub fn lock_function(oid: pg_sys::Oid) {
     let mode = pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE;
     // SAFETY: takes any OID; the callers check afterwards whether the function still exists.
-    unsafe { pg_sys::LockDatabaseObject(pg_sys::ProcedureRelationId, oid, 0, mode) }
+    unsafe { call!(LockDatabaseObject(pg_sys::ProcedureRelationId, oid, 0, mode)) }
 }
 
 /// Calls `run` as the owner of the table, as core does to build an index. A CHECK or an index predicate that
@@ -38,7 +38,7 @@ pub fn lock_function(oid: pg_sys::Oid) {
 /// the transaction or of the savepoint restores the caller.
 pub fn as_owner<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     // SAFETY: reads the server's state.
-    if unsafe { pg_sys::GetUserId() } == owner { run() } else { as_restricted_owner(owner, run) }
+    if unsafe { call!(GetUserId()) } == owner { run() } else { as_restricted_owner(owner, run) }
 }
 
 /// Calls `run` in a security-restricted operation, also if the caller is the owner: what it evaluates may not change the session.
@@ -62,23 +62,23 @@ impl UserContext {
         let (mut user, mut security_context) = (pg_sys::InvalidOid, 0);
         // SAFETY: writes to two local variables; the owner is a role of the catalog; restore() or an abort undoes it.
         unsafe {
-            pg_sys::GetUserIdAndSecContext(&mut user, &mut security_context);
+            call!(GetUserIdAndSecContext(&mut user, &mut security_context));
             let mut restricted = security_context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
             // A caller who may bypass row security still may as the owner, even of a table that FORCEs it on the
             // owner.
-            if pg_sys::has_bypassrls_privilege(user) {
+            if call!(has_bypassrls_privilege(user)) {
                 restricted |= pg_sys::SECURITY_NOFORCE_RLS as i32;
             }
-            pg_sys::SetUserIdAndSecContext(owner, restricted);
-            UserContext { user, security_context, settings_level: pg_sys::NewGUCNestLevel() }
+            call!(SetUserIdAndSecContext(owner, restricted));
+            UserContext { user, security_context, settings_level: call!(NewGUCNestLevel()) }
         }
     }
 
     fn restore(self) {
         // SAFETY: the user and the context are those of before, and the level is that of switch_to().
         unsafe {
-            pg_sys::AtEOXact_GUC(false, self.settings_level);
-            pg_sys::SetUserIdAndSecContext(self.user, self.security_context);
+            call!(AtEOXact_GUC(false, self.settings_level));
+            call!(SetUserIdAndSecContext(self.user, self.security_context));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Errors as PostgreSQL reports them, and the figures and names in them.
 
+use crate::postgres::call::guarded;
 use pg_snowflake_ids::excerpt::truncated;
 pub use pg_snowflake_policies::messages::Report;
 use pg_snowflake_policies::messages::arguments as messages;
@@ -49,7 +50,7 @@ fn emit(report: &Report, level: PgLogLevel, place: &'static Location<'static>) {
     let [message, detail, hint] = [Some(message), detail.as_ref(), hint.as_ref()].map(|text| text.map(part));
     // SAFETY: C strings that live until the guard has returned; the closure owns nothing.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+        guarded(|| {
             if errstart(level as c_int, ptr::null()) {
                 errcode(*code);
                 for (part, text) in [(errmsg as ErrorPart, &message), (errdetail, &detail), (errhint, &hint)] {
@@ -112,31 +113,31 @@ pub fn relation_name(relid: pg_sys::Oid) -> String {
 /// The type's name as `format_type` prints it.
 pub fn type_name(typid: pg_sys::Oid) -> String {
     // SAFETY: format_type_be() takes any OID and returns a palloc'd C string.
-    unsafe { c_text(pg_sys::format_type_be(typid)) }
+    unsafe { c_text(call!(format_type_be(typid))) }
 }
 
 /// The role, quoted where SQL needs it; empty if there is none.
 pub fn role_name(role: pg_sys::Oid) -> String {
     // SAFETY: takes any OID, and returns a C string or null.
-    unsafe { quote_identifier(pg_sys::GetUserNameFromId(role, true)) }
+    unsafe { quote_identifier(call!(GetUserNameFromId(role, true))) }
 }
 
 /// The current role, quoted where SQL needs it.
 pub fn current_user_name() -> String {
     // SAFETY: the user ID is valid inside a transaction.
-    role_name(unsafe { pg_sys::GetUserId() })
+    role_name(unsafe { call!(GetUserId()) })
 }
 
 /// The role that logged in, quoted where SQL needs it.
 pub fn session_user_name() -> String {
     // SAFETY: as for current_user_name().
-    role_name(unsafe { pg_sys::GetSessionUserId() })
+    role_name(unsafe { call!(GetSessionUserId()) })
 }
 
 /// The session's database, quoted where SQL needs it.
 pub fn current_database_name() -> String {
     // SAFETY: MyDatabaseId is set in every backend that runs SQL.
-    unsafe { quote_identifier(pg_sys::get_database_name(pg_sys::MyDatabaseId)) }
+    unsafe { quote_identifier(call!(get_database_name(pg_sys::MyDatabaseId))) }
 }
 
 /// # Safety
@@ -146,7 +147,7 @@ unsafe fn quote_identifier(name: *const c_char) -> String {
         return String::new();
     }
     // SAFETY: not null, and a C string as the caller promises.
-    unsafe { c_text(pg_sys::quote_identifier(name)) }
+    unsafe { c_text(call!(quote_identifier(name))) }
 }
 
 /// A server's C string, safe for a message.
@@ -161,7 +162,7 @@ pub unsafe fn c_text(c_string: *const c_char) -> String {
 /// A message is sent unconverted, so in a database with another encoding it must be ASCII.
 pub fn ascii_unless_utf8(text: String) -> String {
     // SAFETY: the encoding is set in every backend that runs SQL.
-    if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as c_int {
+    if unsafe { call!(GetDatabaseEncoding()) } == pg_sys::pg_enc::PG_UTF8 as c_int {
         text
     } else {
         text.replace(|c: char| !c.is_ascii(), "?")

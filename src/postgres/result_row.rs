@@ -32,8 +32,8 @@ unsafe impl<const N: usize> BoxRet for NullableResultRow<N> {
         // SAFETY: the descriptor has N columns.
         unsafe {
             let descriptor = result_descriptor(fcinfo.as_mut_ptr(), N);
-            let tuple = pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
-            fcinfo.return_raw_datum(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
+            let tuple = call!(heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr()));
+            fcinfo.return_raw_datum(call!(HeapTupleHeaderGetDatum((*tuple).t_data)))
         }
     }
 }
@@ -99,12 +99,12 @@ unsafe fn look_up_descriptor(fcinfo: pg_sys::FunctionCallInfo, columns: usize, c
     unsafe {
         let caller = pg_sys::MemoryContextSwitchTo(context);
         let mut descriptor: pg_sys::TupleDesc = std::ptr::null_mut();
-        pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &raw mut descriptor);
+        call!(get_call_result_type(fcinfo, std::ptr::null_mut(), &raw mut descriptor));
         let declared = descriptor.as_ref().map_or(0, |descriptor| descriptor.natts);
         if declared as usize != columns {
             raise_version_mismatch(declared, columns);
         }
-        let blessed = pg_sys::BlessTupleDesc(descriptor);
+        let blessed = call!(BlessTupleDesc(descriptor));
         pg_sys::MemoryContextSwitchTo(caller);
         blessed
     }

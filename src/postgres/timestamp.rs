@@ -23,20 +23,20 @@ pub fn unix_us_of(timestamptz: pg_sys::TimestampTz) -> i64 {
 /// The server's clock, in microseconds since 1970.
 pub fn now_us() -> i64 {
     // SAFETY: reads the clock.
-    unix_us_of(unsafe { pg_sys::GetCurrentTimestamp() })
+    unix_us_of(unsafe { call!(GetCurrentTimestamp()) })
 }
 
 /// When the current statement started, in microseconds since 1970: the clock of STABLE functions.
 pub fn statement_start_us() -> i64 {
     // SAFETY: reads a variable of the backend, which a parallel worker gets from its leader.
-    unix_us_of(unsafe { pg_sys::GetCurrentStatementStartTimestamp() })
+    unix_us_of(unsafe { call!(GetCurrentStatementStartTimestamp()) })
 }
 
 /// A duration in microseconds as an `interval`.
 pub fn interval(us: i64) -> pg_sys::Datum {
     // SAFETY: palloc() returns memory of the size asked for, or does not return.
     unsafe {
-        let interval = pg_sys::palloc(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
+        let interval = call!(palloc(size_of::<pg_sys::Interval>())).cast::<pg_sys::Interval>();
         interval.write(pg_sys::Interval { time: us, day: 0, month: 0 });
         interval.into()
     }
@@ -45,7 +45,7 @@ pub fn interval(us: i64) -> pg_sys::Datum {
 /// An instant as people read it, in the session's time zone.
 pub fn printed(unix_us: i64) -> String {
     // SAFETY: takes any timestamp, and returns a C string in a static buffer, which is copied.
-    unsafe { report::c_text(pg_sys::timestamptz_to_str(timestamptz(unix_us).value() as i64)) }
+    unsafe { report::c_text(call!(timestamptz_to_str(timestamptz(unix_us).value() as i64))) }
 }
 
 /// A datum of SQL type `timestamptz`: an instant in microseconds since 1970.

@@ -13,7 +13,7 @@ use std::panic::AssertUnwindSafe;
 #[track_caller]
 pub fn check_writable(function: &str, only: &str) {
     // SAFETY: these only read the server's state.
-    let (is_standby, is_read_only) = unsafe { (pg_sys::RecoveryInProgress(), pg_sys::XactReadOnly) };
+    let (is_standby, is_read_only) = unsafe { (call!(RecoveryInProgress()), pg_sys::XactReadOnly) };
     if is_standby {
         messages::during_recovery(function, only).raise();
     }
@@ -52,11 +52,11 @@ fn with_lock_timeout_of<T>(ms: i32, keeps: impl FnOnce(i32) -> bool, run: impl F
         if keeps(pg_sys::LockTimeout) {
             return run();
         }
-        let level = pg_sys::NewGUCNestLevel();
+        let level = call!(NewGUCNestLevel());
         let set = "SELECT set_config('lock_timeout', $1, true)";
         execute(set, &[text(&ms.to_string())]);
         let value = run();
-        pg_sys::AtEOXact_GUC(false, level);
+        call!(AtEOXact_GUC(false, level));
         value
     }
 }
@@ -103,10 +103,10 @@ impl Raiser {
         }
         // SAFETY: the stack has the error, and the current context is not that of errors.
         let context = unsafe {
-            let data = pg_sys::CopyErrorData();
+            let data = call!(CopyErrorData());
             let context = (*data).context;
             let context = (!context.is_null()).then(|| c_text(context));
-            pg_sys::FreeErrorData(data);
+            call!(FreeErrorData(data));
             context?
         };
         // The outermost frame is the statement, which is one line. The one within is the function that core called.
@@ -177,7 +177,7 @@ pub fn naming_the_function<T>(run: impl FnOnce() -> T) -> T {
 fn context_outside() -> String {
     // SAFETY: returns a C string, or null.
     unsafe {
-        let context = pg_sys::GetErrorContextStack();
+        let context = call!(GetErrorContextStack());
         if context.is_null() { String::new() } else { c_text(context) }
     }
 }
@@ -198,7 +198,7 @@ fn in_subtransaction<T>(run: impl FnOnce() -> T, keeps: bool) -> Result<T, Failu
     // and the resource owner are those of before. The result lives in Rust's memory.
     unsafe {
         let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
-        pg_sys::BeginInternalSubTransaction(std::ptr::null());
+        call!(BeginInternalSubTransaction(std::ptr::null()));
         pg_sys::MemoryContextSwitchTo(context);
         let outside = context_outside();
         let result = PgTryBuilder::new(AssertUnwindSafe(|| Ok(run())))
@@ -211,8 +211,8 @@ fn in_subtransaction<T>(run: impl FnOnce() -> T, keeps: bool) -> Result<T, Failu
             .execute();
         pg_sys::MemoryContextSwitchTo(context);
         match result {
-            Ok(_) if keeps => pg_sys::ReleaseCurrentSubTransaction(),
-            _ => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
+            Ok(_) if keeps => call!(ReleaseCurrentSubTransaction()),
+            _ => call!(RollbackAndReleaseCurrentSubTransaction()),
         }
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;

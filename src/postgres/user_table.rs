@@ -59,12 +59,12 @@ impl UserTable {
         check_owner(relid, owner);
         // SAFETY: the relation is locked, so it has a name and a schema.
         let name = unsafe {
-            let name = pg_sys::get_rel_name(relid);
+            let name = call!(get_rel_name(relid));
             if name.is_null() {
                 no_such_table(relid);
             }
-            let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relid));
-            from_server(CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name)))
+            let schema = call!(get_namespace_name(call!(get_rel_namespace(relid))));
+            from_server(CStr::from_ptr(call!(quote_qualified_identifier(schema, name))))
         };
         UserTable { relid, name, owner }
     }
@@ -114,7 +114,7 @@ fn refuse_other_owner(relid: pg_sys::Oid, owner: pg_sys::Oid, is_evaluated: impl
     for member in lock_tree(relid, SHARE) {
         let Some(Class { owner: other, .. }) = Class::of(member) else { continue };
         // SAFETY: takes any OID of a role.
-        let is_trusted = other == owner || unsafe { pg_sys::superuser_arg(other) };
+        let is_trusted = other == owner || unsafe { call!(superuser_arg(other)) };
         if !is_trusted && is_evaluated(member) {
             other_owner(member, other, owner);
         }
@@ -144,13 +144,13 @@ impl Class {
         let cache_id = pg_sys::SysCacheIdentifier::RELOID as c_int;
         // SAFETY: a tuple of pg_class, which is read before it is released.
         unsafe {
-            let tuple = pg_sys::SearchSysCache1(cache_id, relid.into());
+            let tuple = call!(SearchSysCache1(cache_id, relid.into()));
             if tuple.is_null() {
                 return None;
             }
             let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>();
             let class = Class { owner: form.relowner, kind: form.relkind as u8 };
-            pg_sys::ReleaseSysCache(tuple);
+            call!(ReleaseSysCache(tuple));
             Some(class)
         }
     }

@@ -59,7 +59,7 @@ pub fn lock(mode: &str) {
 pub fn identity(length_us: i64, has_lost_rows: bool) -> Identity {
     // SAFETY: these only read the server's state; it is not in recovery.
     let (server, timeline, started_at) = unsafe {
-        (pg_sys::GetSystemIdentifier().to_string(), pg_sys::GetWALInsertionTimeLine().to_string(), Instant(unix_us_of(pg_sys::PgStartTime)))
+        (call!(GetSystemIdentifier()).to_string(), call!(GetWALInsertionTimeLine()).to_string(), Instant(unix_us_of(pg_sys::PgStartTime)))
     };
     let length = Interval::new(0, 0, length_us).expect("one unit has one sign");
     let arguments: [DatumWithOid; 4] = [text(&server), text(&timeline), started_at.into(), length.into()];

@@ -3,6 +3,7 @@
 use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
 use crate::distributed::{Distribution, Node, Table};
 use crate::layout_type::SqlLayout;
+use crate::postgres::call::guarded;
 use crate::postgres::encoding::Text;
 use crate::postgres::report::{Raise, no_such_table, quoted, relation_name};
 use crate::postgres::result_row::{Nullable, NullableResultRow};
@@ -77,7 +78,7 @@ fn location_of_distributed(relid: pg_sys::Oid, table: &Table, id: i64) -> Locati
 /// The location of all rows of a table that is not partitioned; `None` if it is partitioned. The parent, if there is one, is locked.
 fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
     // SAFETY: takes any OID.
-    match unsafe { pg_sys::get_rel_relkind(relid) } as u8 {
+    match unsafe { call!(get_rel_relkind(relid)) } as u8 {
         pg_sys::RELKIND_RELATION | pg_sys::RELKIND_FOREIGN_TABLE if has_children(relid) => {
             messages::has_children(quoted(&relation_name(relid))).raise()
         }
@@ -108,9 +109,7 @@ unsafe extern "C-unwind" {
 fn has_children(relid: pg_sys::Oid) -> bool {
     // SAFETY: the relation exists. The children are not used, so they need no lock. has_subclass() is fast, but
     // may be true for a table whose children are gone; the list is accurate.
-    unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| has_subclass(relid) && !find_inheritance_children(relid, pg_sys::NoLock as i32).is_null())
-    }
+    unsafe { guarded(|| has_subclass(relid) && !find_inheritance_children(relid, pg_sys::NoLock as i32).is_null()) }
 }
 
 /// The name of a foreign table's server, and the server's options host, port and dbname; null for an option
@@ -118,7 +117,7 @@ fn has_children(relid: pg_sys::Oid) -> bool {
 fn server_of_foreign_table(relid: pg_sys::Oid) -> [Nullable; 4] {
     // SAFETY: a foreign table has a server, and the server's name is a C string.
     unsafe {
-        let server = &*pg_sys::GetForeignServer((*pg_sys::GetForeignTable(relid)).serverid);
+        let server = &*call!(GetForeignServer((*call!(GetForeignTable(relid))).serverid));
         let name = pgrx::direct_function_call_as_datum(pg_sys::namein, &[Some(server.servername.into())]);
         let host = option(server, c"host").map(text);
         let port = option(server, c"port").and_then(number);
@@ -137,14 +136,14 @@ unsafe fn option<'a>(server: &'a pg_sys::ForeignServer, name: &CStr) -> Option<&
                 .iter()
                 .map(|&option| option.cast::<pg_sys::DefElem>())
                 .find(|&option| CStr::from_ptr((*option).defname) == name)
-                .map(|option| CStr::from_ptr(pg_sys::defGetString(option)))
+                .map(|option| CStr::from_ptr(call!(defGetString(option))))
         })
     }
 }
 
 fn text(value: &CStr) -> pg_sys::Datum {
     // SAFETY: a C string in, a palloc'd text out.
-    unsafe { pg_sys::cstring_to_text(value.as_ptr()) }.into()
+    unsafe { call!(cstring_to_text(value.as_ptr())) }.into()
 }
 
 fn number(value: &CStr) -> Nullable {

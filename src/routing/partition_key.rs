@@ -1,6 +1,7 @@
 //! Core's choice of a partition, for a table that is partitioned by a single bigint column.
 
 use super::operator_class::OperatorClass;
+use crate::postgres::call::guarded;
 use crate::postgres::report::{c_text, no_such_table};
 use pgrx::PgRelation;
 use pgrx::prelude::*;
@@ -53,12 +54,12 @@ impl PartitionedTable {
         const ACCESS_SHARE_LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
         // SAFETY: with_lock() raises an internal error if there is no such table, so it opens one that is open.
         unsafe {
-            let opened = pg_sys::try_relation_open(relid, ACCESS_SHARE_LOCK);
+            let opened = call!(try_relation_open(relid, ACCESS_SHARE_LOCK));
             if opened.is_null() {
                 no_such_table(relid);
             }
             let table = PartitionedTable(PgRelation::with_lock(relid, ACCESS_SHARE_LOCK));
-            pg_sys::relation_close(opened, ACCESS_SHARE_LOCK);
+            call!(relation_close(opened, ACCESS_SHARE_LOCK));
             table
         }
     }
@@ -73,7 +74,7 @@ impl PartitionedTable {
         }
         let relation = self.0.as_ptr();
         // SAFETY: the relation is open, and partitioned, so it has a key, which lives as long as it is open.
-        let data = unsafe { &*pg_sys::ffi::pg_guard_ffi_boundary(|| RelationGetPartitionKey(relation)) };
+        let data = unsafe { &*guarded(|| RelationGetPartitionKey(relation)) };
         Some(PartitionKey { table: self, data })
     }
 
@@ -82,14 +83,14 @@ impl PartitionedTable {
         let cache_id = pg_sys::SysCacheIdentifier::PARTRELID as c_int;
         // SAFETY: the row is read between lookup and release; a key has at least one attribute, 0 for an expression.
         unsafe {
-            let tuple = pg_sys::SearchSysCache1(cache_id, self.0.oid().into());
+            let tuple = call!(SearchSysCache1(cache_id, self.0.oid().into()));
             if tuple.is_null() {
                 return false;
             }
             let form = pg_sys::GETSTRUCT(tuple).cast::<FormData_pg_partitioned_table>();
             let first = (*form).partattrs.values.as_ptr();
             let is_column = (*form).partnatts == 1 && *first != 0;
-            pg_sys::ReleaseSysCache(tuple);
+            call!(ReleaseSysCache(tuple));
             is_column
         }
     }
@@ -107,8 +108,8 @@ impl PartitionKey<'_> {
         // SAFETY: the arrays have an element for the column, and the column is there.
         unsafe {
             let attribute = *self.data.partattrs;
-            let is_bigint = pg_sys::IsBinaryCoercible(*self.data.parttypid, pg_sys::INT8OID);
-            is_bigint.then(|| CStr::from_ptr(pg_sys::get_attname(self.table.0.oid(), attribute, false)).to_owned())
+            let is_bigint = call!(IsBinaryCoercible(*self.data.parttypid, pg_sys::INT8OID));
+            is_bigint.then(|| CStr::from_ptr(call!(get_attname(self.table.0.oid(), attribute, false))).to_owned())
         }
     }
 
@@ -122,7 +123,7 @@ impl PartitionKey<'_> {
     pub fn partition_of(&self, id: i64) -> Option<pg_sys::Oid> {
         // SAFETY: the relation is open and partitioned; what the descriptor points to lives as long as it is open.
         unsafe {
-            let descriptor = &*pg_sys::RelationGetPartitionDesc(self.table.0.as_ptr(), true);
+            let descriptor = &*call!(RelationGetPartitionDesc(self.table.0.as_ptr(), true));
             if descriptor.nparts == 0 {
                 return None;
             }
@@ -145,16 +146,16 @@ impl PartitionKey<'_> {
             let index_at = |offset: c_int| *indexes.offset(offset as isize);
             match self.data.strategy as u8 {
                 b'h' => {
-                    let hash = pg_sys::compute_partition_hash_value(1, partsupfunc, partcollation, values.as_mut_ptr(), nulls.as_mut_ptr());
+                    let hash = call!(compute_partition_hash_value(1, partsupfunc, partcollation, values.as_mut_ptr(), nulls.as_mut_ptr()));
                     index_at((hash % (*bounds).nindexes as u64) as c_int)
                 }
                 b'l' => {
-                    let offset = pg_sys::partition_list_bsearch(partsupfunc, partcollation, bounds, values[0], &raw mut equal);
+                    let offset = call!(partition_list_bsearch(partsupfunc, partcollation, bounds, values[0], &raw mut equal));
                     if offset >= 0 && equal { index_at(offset) } else { -1 }
                 }
                 // The bound at the offset is the last that is not above the ID. The next bound is the upper bound of the partition.
                 _ => index_at(
-                    1 + pg_sys::partition_range_datum_bsearch(partsupfunc, partcollation, bounds, 1, values.as_mut_ptr(), &raw mut equal),
+                    1 + call!(partition_range_datum_bsearch(partsupfunc, partcollation, bounds, 1, values.as_mut_ptr(), &raw mut equal)),
                 ),
             }
         }
@@ -164,5 +165,5 @@ impl PartitionKey<'_> {
 /// The columns and expressions of a partition key as SQL.
 pub fn partition_key_sql(relid: pg_sys::Oid) -> String {
     // SAFETY: the table is partitioned; the function returns a C string.
-    unsafe { c_text(pg_sys::pg_get_partkeydef_columns(relid, true)) }
+    unsafe { c_text(call!(pg_get_partkeydef_columns(relid, true))) }
 }

@@ -137,8 +137,8 @@ pub fn wait(us: i64) {
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
     // SAFETY: MyLatch is this backend's own latch.
     unsafe {
-        pg_sys::WaitLatch(pg_sys::MyLatch, events as c_int, timeout_ms as c_long, wait_event());
-        pg_sys::ResetLatch(pg_sys::MyLatch);
+        call!(WaitLatch(pg_sys::MyLatch, events as c_int, timeout_ms as c_long, wait_event()));
+        call!(ResetLatch(pg_sys::MyLatch));
     }
     check_for_interrupts!();
 }
@@ -152,6 +152,6 @@ fn wait_event() -> u32 {
     {
         static EVENT: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
         // SAFETY: a C string; the server gives the same number to the same name in every backend.
-        *EVENT.get_or_init(|| unsafe { pg_sys::WaitEventExtensionNew(c"SnowflakeClock".as_ptr()) })
+        *EVENT.get_or_init(|| unsafe { call!(WaitEventExtensionNew(c"SnowflakeClock".as_ptr())) })
     }
 }

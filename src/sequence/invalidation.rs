@@ -60,7 +60,7 @@ pub fn register_callbacks(at_abort: fn()) {
     AT_ABORT.get_or_init(|| at_abort);
     let register = |cache, callback: pg_sys::SyscacheCallbackFunction| {
         // SAFETY: the callbacks touch nothing but atomics.
-        unsafe { pg_sys::CacheRegisterSyscacheCallback(cache, callback, pg_sys::Datum::null()) }
+        unsafe { call!(CacheRegisterSyscacheCallback(cache, callback, pg_sys::Datum::null())) }
     };
     register(sys::RELOID, Some(pg_class_callback));
     register(sys::SEQRELID, Some(pg_sequence_callback));
@@ -72,8 +72,8 @@ pub fn register_callbacks(at_abort: fn()) {
     // and nothing repeats them, but it ends in an abort.
     // SAFETY: as above.
     unsafe {
-        pg_sys::RegisterXactCallback(Some(xact_callback), std::ptr::null_mut());
-        pg_sys::RegisterSubXactCallback(Some(subxact_callback), std::ptr::null_mut());
+        call!(RegisterXactCallback(Some(xact_callback), std::ptr::null_mut()));
+        call!(RegisterSubXactCallback(Some(subxact_callback), std::ptr::null_mut()));
     }
 }
 

@@ -43,6 +43,7 @@ use super::page::{SetBack, read_seq_tuple, write_seq_tuple};
 use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, forget_dropped_sequences, with_entry};
 use super::sequence_data::{Definition, has_privilege};
 use super::{backend_clock, invalidation, sys};
+use crate::postgres::call::guarded;
 use crate::postgres::report::Raise;
 use pg_snowflake_ids::layout::{Layout, Packed};
 use pg_snowflake_policies::counter::{self, Decision, Reading, Run, State};
@@ -98,7 +99,7 @@ fn next_wanted<A: Authority, T>(
         let attempt = |elm: &mut SeqTableData| {
             // SAFETY: SQL functions run in a transaction on the backend's only thread; nextval_internal() owns
             // nothing that an ERROR could leak.
-            let outcome = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval_internal(elm, wanted, layout, authority)) };
+            let outcome = unsafe { guarded(|| nextval_internal(elm, wanted, layout, authority)) };
             match outcome {
                 Ok(Outcome::Issued(issued)) => Ok(Ok((issue(elm, issued), issued.set_back))),
                 Ok(Outcome::Wait { us }) => Ok(Err(us)),
@@ -280,7 +281,7 @@ pub fn currval(relid: pg_sys::Oid) -> Result<i64, NoCounter> {
     // SAFETY: as in next_wanted().
     unsafe {
         forget_dropped_sequences();
-        with_entry(relid, |elm| pg_sys::ffi::pg_guard_ffi_boundary(|| currval_oid(elm)))
+        with_entry(relid, |elm| guarded(|| currval_oid(elm)))
     }
 }
 

@@ -345,9 +345,9 @@ fn may_be_dropped(elm: &SeqTableData) -> bool {
 unsafe fn dropped(mut relids: Vec<pg_sys::Oid>) -> Vec<pg_sys::Oid> {
     // SAFETY: the catalog is open until table_close(), or until the abort after an ERROR.
     unsafe {
-        let pg_class = pg_sys::table_open(pg_sys::RelationRelationId, ACCESS_SHARE_LOCK);
+        let pg_class = call!(table_open(pg_sys::RelationRelationId, ACCESS_SHARE_LOCK));
         relids.retain(|&relid| !has_row(pg_class, relid) && !is_being_dropped(relid));
-        pg_sys::table_close(pg_class, ACCESS_SHARE_LOCK);
+        call!(table_close(pg_class, ACCESS_SHARE_LOCK));
     }
     relids
 }
@@ -357,17 +357,17 @@ unsafe fn has_row(pg_class: pg_sys::Relation, relid: pg_sys::Oid) -> bool {
     // SAFETY: the scan and its key live until systable_endscan().
     unsafe {
         let mut key = pg_sys::ScanKeyData::default();
-        pg_sys::ScanKeyInit(
+        call!(ScanKeyInit(
             &mut key,
             pg_sys::Anum_pg_class_oid as pg_sys::AttrNumber,
             pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber,
             pg_sys::Oid::from(pg_sys::F_OIDEQ),
             relid.into(),
-        );
+        ));
         let index = pg_sys::Oid::from(pg_sys::ClassOidIndexId);
-        let scan = pg_sys::systable_beginscan(pg_class, index, true, std::ptr::null_mut(), 1, &mut key);
-        let has_row = !pg_sys::systable_getnext(scan).is_null();
-        pg_sys::systable_endscan(scan);
+        let scan = call!(systable_beginscan(pg_class, index, true, std::ptr::null_mut(), 1, &mut key));
+        let has_row = !call!(systable_getnext(scan)).is_null();
+        call!(systable_endscan(scan));
         has_row
     }
 }
@@ -386,9 +386,9 @@ unsafe fn is_being_dropped(relid: pg_sys::Oid) -> bool {
         };
         let mode = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
         #[cfg(any(feature = "pg15", feature = "pg16"))]
-        return pg_sys::LockHeldByMe(&tag, mode);
+        return call!(LockHeldByMe(&tag, mode));
         #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        return pg_sys::LockHeldByMe(&tag, mode, false);
+        return call!(LockHeldByMe(&tag, mode, false));
     }
 }
 

@@ -8,6 +8,7 @@
 use super::interface::NoCounter;
 use super::page::{SetBack, check_magic, marked_counter, set_back};
 use super::sys::{self, FormData_pg_sequence};
+use crate::postgres::call::guarded;
 use pg_snowflake_policies::counter::{State, group_of_range};
 use pgrx::pg_sys;
 use std::ffi::c_char;
@@ -101,13 +102,13 @@ impl SequenceData {
 /// Reads the definition and the state of the sequence `relid`, if the current user may, without fetching from it, and releases the lock.
 pub fn read_data(relid: pg_sys::Oid) -> Result<SequenceData, NoCounter> {
     // SAFETY: SQL functions run in a transaction; read_sequence_data() owns nothing that an ERROR could leak.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| read_sequence_data(relid)) }
+    unsafe { guarded(|| read_sequence_data(relid)) }
 }
 
 /// The number at which the sequence `relid` is defined to start, which every user may read; `None` if it is not a sequence.
 pub fn start_of(relid: pg_sys::Oid) -> Option<i64> {
     // SAFETY: inside the guard. A row of the syscache needs no lock, and is copied before its release.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| Definition::look_up(relid)) }.ok().map(Definition::start)
+    unsafe { guarded(|| Definition::look_up(relid)) }.ok().map(Definition::start)
 }
 
 /// # Safety

@@ -45,7 +45,7 @@ pub fn write(texts: &[String]) -> Result<(), NotOurs> {
     // No tablespace has this number. Two writers would extend the file by the same page.
     let (class, mode) = (pg_sys::TableSpaceRelationId, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
     // SAFETY: takes any number; an ERROR releases it.
-    unsafe { pg_sys::LockSharedObject(class, FILE.into(), 0, mode) };
+    unsafe { call!(LockSharedObject(class, FILE.into(), 0, mode)) };
     read()?;
     let (mut end, existing) = (0, blocks());
     for block in 0..existing.max(texts.len() as u32) {
@@ -57,8 +57,8 @@ pub fn write(texts: &[String]) -> Result<(), NotOurs> {
     }
     // SAFETY: the end of a record that this process has written, and the lock from above.
     unsafe {
-        pg_sys::XLogFlush(end);
-        pg_sys::UnlockSharedObject(class, FILE.into(), 0, mode);
+        call!(XLogFlush(end));
+        call!(UnlockSharedObject(class, FILE.into(), 0, mode));
     }
     Ok(())
 }
@@ -71,7 +71,7 @@ impl Buffer {
         let (how, strategy) = (pg_sys::ReadBufferMode::RBM_NORMAL, std::ptr::null_mut());
         // SAFETY: a block of the file.
         unsafe {
-            let buffer = pg_sys::ReadBufferWithoutRelcache(locator(), FORK, block, how, strategy, true);
+            let buffer = call!(ReadBufferWithoutRelcache(locator(), FORK, block, how, strategy, true));
             sys::LockBuffer(buffer, mode);
             Buffer(buffer)
         }
@@ -101,13 +101,13 @@ impl Buffer {
         // SAFETY: the page is locked exclusively, and has room for both. From PageInit() to the record, nobody else reads it.
         let end = unsafe {
             let page = self.page();
-            pg_sys::PageInit(page, pg_sys::BLCKSZ as usize, 0);
+            call!(PageInit(page, pg_sys::BLCKSZ as usize, 0));
             let place = page.cast::<u8>().add(HEADER);
             place.copy_from_nonoverlapping(MAGIC.as_ptr(), MAGIC.len());
             place.add(MAGIC.len()).copy_from_nonoverlapping(text.as_ptr(), text.len());
             (*page.cast::<pg_sys::PageHeaderData>()).pd_lower = (HEADER + MAGIC.len() + text.len()) as u16;
-            pg_sys::MarkBufferDirty(self.0);
-            pg_sys::log_newpage_buffer(self.0, true)
+            call!(MarkBufferDirty(self.0));
+            call!(log_newpage_buffer(self.0, true))
         };
         sys::END_CRIT_SECTION();
         end
@@ -117,14 +117,14 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: pinned and locked since lock().
-        unsafe { pg_sys::UnlockReleaseBuffer(self.0) };
+        unsafe { call!(UnlockReleaseBuffer(self.0)) };
     }
 }
 
 /// The pages of the file; none if it does not exist.
 fn blocks() -> u32 {
     // SAFETY: the storage manager's entry of the file, which is looked up for each use, as others may close it.
-    unsafe { if pg_sys::smgrexists(storage(), FORK) { pg_sys::smgrnblocks(storage(), FORK) } else { 0 } }
+    unsafe { if call!(smgrexists(storage(), FORK)) { call!(smgrnblocks(storage(), FORK)) } else { 0 } }
 }
 
 /// Appends an empty page, which no WAL describes: replay creates what it replays.
@@ -134,10 +134,10 @@ fn extend(block: u32) {
     let mut page = Page([0; pg_sys::BLCKSZ as usize]);
     // SAFETY: as in blocks(); the page is as long as a block, and aligned for direct I/O.
     unsafe {
-        if !pg_sys::smgrexists(storage(), FORK) {
-            pg_sys::smgrcreate(storage(), FORK, false);
+        if !call!(smgrexists(storage(), FORK)) {
+            call!(smgrcreate(storage(), FORK, false));
         }
-        pg_sys::smgrextend(storage(), FORK, block, page.0.as_mut_ptr().cast(), false);
+        call!(smgrextend(storage(), FORK, block, page.0.as_mut_ptr().cast(), false));
     }
 }
 
@@ -147,7 +147,7 @@ fn storage() -> pg_sys::SMgrRelation {
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     const OF_NO_BACKEND: i32 = pg_sys::INVALID_PROC_NUMBER;
     // SAFETY: takes any file.
-    unsafe { pg_sys::smgropen(locator(), OF_NO_BACKEND) }
+    unsafe { call!(smgropen(locator(), OF_NO_BACKEND)) }
 }
 
 fn locator() -> RelFileLocator {

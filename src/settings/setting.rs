@@ -149,7 +149,7 @@ const GUC_ALLOW_IN_PARALLEL: c_int = 0x8000;
 pub fn can_be_defined_now() -> bool {
     // SAFETY: a plain function of the server; a variable of the server. `is_superuser` has the flag wherever the server knows it.
     unsafe {
-        !pg_sys::IsInParallelMode() || variable(c"is_superuser").is_some_and(|variable| (*variable).flags & GUC_ALLOW_IN_PARALLEL != 0)
+        !call!(IsInParallelMode()) || variable(c"is_superuser").is_some_and(|variable| (*variable).flags & GUC_ALLOW_IN_PARALLEL != 0)
     }
 }
 
@@ -224,9 +224,9 @@ fn may_be_unknown() -> bool {
     {
         // SAFETY: as many bytes as the server asks for, all of them initialized.
         let state = unsafe {
-            let size = pg_sys::EstimateGUCStateSpace();
-            let state = pg_sys::palloc0(size);
-            pg_sys::SerializeGUCState(size, state.cast());
+            let size = call!(EstimateGUCStateSpace());
+            let state = call!(palloc0(size));
+            call!(SerializeGUCState(size, state.cast()));
             std::slice::from_raw_parts(state.cast::<u8>(), size)
         };
         let dots = (PREFIX.len() - 1..state.len()).filter(|&at| state[at] == b'.');
@@ -254,7 +254,7 @@ fn nearest(name: &CStr, prefix: usize) -> Option<Setting> {
 fn distance(one: &CStr, other: &CStr) -> c_int {
     // SAFETY: as long as is passed.
     unsafe {
-        pg_sys::varstr_levenshtein(one.as_ptr(), one.count_bytes() as c_int, other.as_ptr(), other.count_bytes() as c_int, 1, 1, 1, true)
+        call!(varstr_levenshtein(one.as_ptr(), one.count_bytes() as c_int, other.as_ptr(), other.count_bytes() as c_int, 1, 1, 1, true))
     }
 }
 
@@ -263,11 +263,11 @@ fn variables() -> &'static [*mut pg_sys::config_generic] {
     // SAFETY: an array of that many pointers.
     unsafe {
         #[cfg(feature = "pg15")]
-        let (all, count) = (pg_sys::get_guc_variables(), pg_sys::GetNumConfigOptions());
+        let (all, count) = (call!(get_guc_variables()), call!(GetNumConfigOptions()));
         #[cfg(not(feature = "pg15"))]
         let (all, count) = {
             let mut count = 0;
-            (pg_sys::get_guc_variables(&raw mut count), count)
+            (call!(get_guc_variables(&raw mut count)), count)
         };
         std::slice::from_raw_parts(all, count as usize)
     }
@@ -297,7 +297,7 @@ fn variable(name: &CStr) -> Option<*mut pg_sys::config_generic> {
     #[cfg(not(feature = "pg15"))]
     unsafe {
         let level = pgrx::PgLogLevel::ERROR as c_int;
-        let found = pg_sys::find_option(name.as_ptr(), false, true, level);
+        let found = call!(find_option(name.as_ptr(), false, true, level));
         (!found.is_null()).then_some(found)
     }
 }

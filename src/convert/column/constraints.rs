@@ -2,6 +2,7 @@
 
 use super::{Attribute, Column};
 use crate::convert::references::{TREE, TREE_COLUMN};
+use crate::postgres::call::guarded;
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::{execute, rows, text};
 use pg_snowflake_ids::Layout;
@@ -80,7 +81,7 @@ impl Column {
         let (table, column) = self.c_names();
         // SAFETY: C strings and a schema in, a C string out.
         let name = unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            guarded(|| {
                 ChooseConstraintName(table.as_ptr(), column.as_ptr(), c"shard_check".as_ptr(), self.table.schema, std::ptr::null_mut())
             })
         };

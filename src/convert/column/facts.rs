@@ -162,7 +162,7 @@ impl Column {
         let (table, column) = self.c_names();
         // SAFETY: C strings in, a C string out.
         let name = unsafe {
-            let name = pg_sys::ChooseRelationName(table.as_ptr(), column.as_ptr(), c"seq".as_ptr(), self.table.schema, false);
+            let name = call!(ChooseRelationName(table.as_ptr(), column.as_ptr(), c"seq".as_ptr(), self.table.schema, false));
             from_server(CStr::from_ptr(name))
         };
         rows("SELECT format('%s.%I', $1::regnamespace, $2)", &[self.table.schema.into(), text(&name)], |row| row.get(1)).remove(0)

@@ -187,6 +187,6 @@ impl<'a> Worker<'a> {
 /// Refuses a registry on this server or a copy of it.
 fn check_server(server: &str) -> Result<(), Problem> {
     // SAFETY: set when the server starts.
-    let own = unsafe { pg_sys::GetSystemIdentifier() };
+    let own = unsafe { call!(GetSystemIdentifier()) };
     if server == own.to_string() { Err(Problem::OwnRegistry) } else { Ok(()) }
 }
