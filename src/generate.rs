@@ -76,8 +76,7 @@ fn batch(seq: pg_sys::Oid, asked: Asked, count: i32, layout: Layout) -> SetOfIte
         messages::negative_count(count).raise();
     }
     asked.class(layout).unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
-    let ids = IdBatch::new(seq, layout, asked, count.into());
-    SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
+    SetOfIterator::new(IdBatch::new(name, seq, layout, asked, count.into()))
 }
 
 /// `snowflake_currval(seq regclass) → bigint`

@@ -18,6 +18,8 @@ const MAX_RUN: i64 = 1024;
 
 /// The counters of a batch that have been fetched and not yet used.
 struct Counters {
+    /// The SQL function, for an error.
+    function: &'static str,
     relid: pg_sys::Oid,
     layout: Packed,
     asked: Asked,
@@ -32,9 +34,10 @@ struct Counters {
 }
 
 impl Counters {
-    fn new(relid: pg_sys::Oid, layout: Layout, asked: Asked) -> Self {
+    fn new(function: &'static str, relid: pg_sys::Oid, layout: Layout, asked: Asked) -> Self {
         let run = Run { first: 0, last: -1 };
         Counters {
+            function,
             relid,
             layout: Packed::new(layout),
             asked,
@@ -81,13 +84,13 @@ impl Counters {
 
     /// Fetches the next run, and drops what is left of the last one.
     #[cold]
-    fn fetch(&mut self, count: i64) -> Result<(), Error> {
+    fn fetch(&mut self, count: i64) {
         check_for_interrupts!();
         self.changes = sequence::changes();
         let count = count.clamp(1, MAX_RUN);
-        (self.run, self.permit, self.basis) = sequence::next_run(self.relid, *self.layout, count, self.asked)?;
+        let fetched = sequence::next_run(self.relid, *self.layout, count, self.asked);
+        (self.run, self.permit, self.basis) = fetched.unwrap_or_else(|error| Error::from(error).raise(self.function, self.relid));
         self.statement_start = sequence::statement_start();
-        Ok(())
     }
 }
 
@@ -100,32 +103,33 @@ pub struct IdBatch {
 
 impl IdBatch {
     /// An iterator over `count` IDs.
-    pub fn new(relid: pg_sys::Oid, layout: Layout, asked: Asked, count: i64) -> Self {
-        IdBatch { counters: Counters::new(relid, layout, asked), remaining: count }
+    pub fn new(function: &'static str, relid: pg_sys::Oid, layout: Layout, asked: Asked, count: i64) -> Self {
+        IdBatch { counters: Counters::new(function, relid, layout, asked), remaining: count }
+    }
+
+    #[cold]
+    fn fetched(&mut self) -> i64 {
+        loop {
+            self.counters.fetch(self.remaining);
+            if let Some(counter) = self.counters.next() {
+                return counter;
+            }
+        }
     }
 }
 
 impl Iterator for IdBatch {
-    type Item = Result<i64, Error>;
+    type Item = i64;
 
-    // Inlined, so that the result stays in registers.
-    #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next(&mut self) -> Option<i64> {
         if self.remaining == 0 {
             return None;
         }
-        let counter = loop {
-            if let Some(counter) = self.counters.next() {
-                break counter;
-            }
-            if let Err(error) = self.counters.fetch(self.remaining) {
-                return Some(Err(error));
-            }
-        };
+        let counter = self.counters.next().unwrap_or_else(|| self.fetched());
         self.remaining -= 1;
         let id = self.counters.layout.id(counter, self.counters.permit.class.first);
         sequence::set_last(self.counters.relid, id);
-        Some(Ok(id))
+        Some(id)
     }
 }
 
@@ -159,8 +163,8 @@ impl OwnedHomed {
 
 impl HomedBatch {
     /// An iterator over `count` IDs.
-    pub fn new(relid: pg_sys::Oid, layout: Layout, homed: OwnedHomed, count: i64) -> Self {
-        let counters = Counters::new(relid, layout, Asked::Class(homed.get().class));
+    pub fn new(function: &'static str, relid: pg_sys::Oid, layout: Layout, homed: OwnedHomed, count: i64) -> Self {
+        let counters = Counters::new(function, relid, layout, Asked::Class(homed.get().class));
         HomedBatch { counters, homed, remaining: count, passed_over: 0 }
     }
 
@@ -180,13 +184,13 @@ impl HomedBatch {
 
     /// Fetches the next run.
     #[cold]
-    fn fetch(&mut self) -> Result<(), Error> {
+    fn fetch(&mut self) {
         let homed = self.homed.get();
         let counters = homed.max_counters();
         if self.passed_over > counters {
-            let refusal = Refusal::NotHome { counters };
-            let layout = *self.counters.layout;
-            return Err(NoCounter::Refused { refusal, layout, shard: homed.class.first, is_set_back: false }.into());
+            let (layout, shard) = (*self.counters.layout, homed.class.first);
+            let refused = NoCounter::Refused { refusal: Refusal::NotHome { counters }, layout, shard, is_set_back: false };
+            Error::from(refused).raise(self.counters.function, self.counters.relid);
         }
         let count = homed.counters_for(self.remaining);
         self.counters.fetch(count)
@@ -194,9 +198,9 @@ impl HomedBatch {
 }
 
 impl Iterator for HomedBatch {
-    type Item = Result<i64, Error>;
+    type Item = i64;
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next(&mut self) -> Option<i64> {
         if self.remaining == 0 {
             return None;
         }
@@ -204,12 +208,10 @@ impl Iterator for HomedBatch {
             if let Some(id) = self.next_fetched() {
                 break id;
             }
-            if let Err(error) = self.fetch() {
-                return Some(Err(error));
-            }
+            self.fetch();
         };
         self.remaining -= 1;
         sequence::set_last(self.counters.relid, id);
-        Some(Ok(id))
+        Some(id)
     }
 }

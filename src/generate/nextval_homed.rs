@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::layout_type::{SqlLayout, unpacked};
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::backend_local::BackendLocal;
+use crate::postgres::call::guarded;
 use crate::postgres::memory;
 use crate::postgres::report::Raise;
 use crate::sequence;
@@ -116,8 +117,7 @@ fn snowflake_nextval_homed_in_ranges(seq: pg_sys::Oid, shard_id: i32, ranges: Mu
             let asked = Asked::Class(class);
             // SAFETY: called in a transaction. The guard of this function is around the frames, and `ranges` is borrowed from a
             // variable of the backend.
-            let fast =
-                unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| sequence::next_homed_fast(seq, &Packed::new(layout), &homed, asked)) };
+            let fast = unsafe { guarded(|| sequence::next_homed_fast(seq, &Packed::new(layout), &homed, asked)) };
             match fast {
                 Some(id) => Ok(id),
                 None => sequence::next_homed(seq, layout, &homed, asked),
@@ -149,8 +149,7 @@ fn batch(name: &'static str, seq: pg_sys::Oid, layout: Layout, homed: OwnedHomed
         messages::negative_count(count).raise();
     }
     Asked::Class(homed.get().class).class(layout).unwrap_or_else(|denied| Error::from(denied).raise(name, seq));
-    let ids = HomedBatch::new(seq, layout, homed, count.into());
-    SetOfIterator::new(ids.map(move |id| id.unwrap_or_else(|error| error.raise(name, seq))))
+    SetOfIterator::new(HomedBatch::new(name, seq, layout, homed, count.into()))
 }
 
 /// With ranges, IDs have one shard number.
@@ -195,13 +194,13 @@ fn with_ranges<T>(Multirange(datum): Multirange, layout: Layout, f: impl FnOnce(
     // SAFETY: a varlena of the server, in memory once it is detoasted. Generating an ID does not generate another.
     unsafe {
         check_count(datum);
-        let packed = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        let packed = call!(pg_detoast_datum_packed(datum.cast_mut_ptr()));
         let bytes = content(packed);
         KEPT.with(|kept| {
             if let Some(parsed) = kept.iter().find(|parsed| parsed.bytes == bytes) {
                 return f(&parsed.ranges);
             }
-            let multirange = pg_sys::pg_detoast_datum(packed).cast::<MultirangeType>();
+            let multirange = call!(pg_detoast_datum(packed)).cast::<MultirangeType>();
             let mut ranges = Vec::new();
             memory::reserve(&mut ranges, (*multirange).rangeCount as usize);
             let ranges = hash_ranges(ranges, bounds(multirange)).map_err(|invalid| Denied::NotHomed { invalid, layout })?;
@@ -228,11 +227,11 @@ unsafe fn check_count(datum: pg_sys::Datum) {
     // SAFETY: as the caller promises. The first bytes of a multirange are its head, also of a compressed one.
     let count = unsafe {
         // Each range has two bounds of 8 bytes, of which only the first and the last can be infinite, and is then not stored.
-        if pg_sys::toast_raw_datum_size(datum) < 16 * MAX_RANGES {
+        if call!(toast_raw_datum_size(datum)) < 16 * MAX_RANGES {
             return;
         }
         let head = size_of::<MultirangeType>() as i32;
-        let head = pg_sys::pg_detoast_datum_slice(datum.cast_mut_ptr(), 0, head);
+        let head = call!(pg_detoast_datum_slice(datum.cast_mut_ptr(), 0, head));
         (*head.cast::<MultirangeType>()).rangeCount as usize
     };
     if count > MAX_RANGES {
@@ -279,7 +278,7 @@ unsafe fn bounds(multirange: *const MultirangeType) -> impl Iterator<Item = (i64
     // SAFETY: as the caller promises; a range type of core.
     let (int8range, count) = unsafe {
         let flags = pg_sys::TYPECACHE_RANGE_INFO as c_int;
-        (pg_sys::lookup_type_cache(pg_sys::INT8RANGEOID, flags), (*multirange).rangeCount)
+        (call!(lookup_type_cache(pg_sys::INT8RANGEOID, flags)), (*multirange).rangeCount)
     };
     (0..count).map(move |i| {
         let (mut lower, mut upper) = Default::default();
