@@ -8,7 +8,7 @@ use crate::postgres::timestamp::Instant;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::PgOid;
 use pgrx::prelude::*;
-use pgrx::spi::{OwnedPreparedStatement, SpiHeapTupleData, SpiTupleTable};
+use pgrx::spi::{OwnedPreparedStatement, SpiError, SpiHeapTupleData, SpiTupleTable};
 
 /// A row of a query's result.
 pub struct Row<'a>(SpiHeapTupleData<'a>);
@@ -60,7 +60,7 @@ impl FromDatum for Multirange {
     unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, _: pg_sys::Oid) -> Option<Self> {
         // SAFETY: the caller's datum is a varlena.
         (!is_null).then(|| unsafe {
-            let varlena = pg_sys::pg_detoast_datum(datum.cast_mut_ptr());
+            let varlena = call!(pg_detoast_datum(datum.cast_mut_ptr()));
             let size = pgrx::varlena::varsize_any(varlena);
             Multirange(memory::copied(std::slice::from_raw_parts(varlena.cast::<u8>(), size)))
         })
@@ -84,41 +84,54 @@ pub fn text(text: &str) -> DatumWithOid<'static> {
 
 /// The rows of a query, which sees what the calling statement sees. Also for a parallel worker, which may start no command.
 pub fn rows_of_snapshot<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
-    Spi::connect(|client| {
-        let answer = client.select(&to_server(sql), None, arguments).unwrap_or_else(|error| panic!("{sql}: {error}"));
-        collect(answer, read)
-    })
+    collected(|each| select(sql, arguments, each), read)
 }
 
 /// The rows of a query that writes nothing, which sees the database as of now. It assigns no transaction ID, so a standby can run it; a
 /// parallel worker cannot.
 pub fn rows_of_latest_snapshot<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     // SAFETY: the snapshot is popped below, and by the end of the transaction or savepoint after an ERROR.
-    unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot()) };
+    unsafe { call!(PushActiveSnapshot(call!(GetLatestSnapshot()))) };
     let rows = rows_of_snapshot(sql, arguments, read);
     // SAFETY: as above.
-    unsafe { pg_sys::PopActiveSnapshot() };
+    unsafe { call!(PopActiveSnapshot()) };
     rows
 }
 
 /// The rows of a query, which sees the database as of now.
 pub fn rows<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
-    Spi::connect_mut(|client| {
-        // Use update(): select() would use the caller's snapshot, which is older than the locks.
-        let answer = client.update(&to_server(sql), None, arguments).unwrap_or_else(|error| panic!("{sql}: {error}"));
-        collect(answer, read)
-    })
+    collected(|each| update(sql, arguments, each), read)
 }
 
-/// Reads the rows. A catalog can have any number of them.
-fn collect<T>(answer: SpiTupleTable, read: impl Fn(&Row) -> T) -> Vec<T> {
+/// What is done with each row.
+type Each<'a> = &'a mut dyn FnMut(&Row);
+
+/// What `read` makes of the rows that `run` finds. A catalog can have any number of them.
+fn collected<T>(run: impl FnOnce(Each), read: impl Fn(&Row) -> T) -> Vec<T> {
     let mut rows = Vec::new();
-    for row in answer {
+    run(&mut |row| {
         memory::check();
         memory::reserve(&mut rows, 1);
-        rows.push(read(&Row(row)));
-    }
+        rows.push(read(row));
+    });
     rows
+}
+
+fn select(sql: &str, arguments: &[DatumWithOid], each: Each) {
+    Spi::connect(|client| visit(client.select(&to_server(sql), None, arguments), sql, each));
+}
+
+fn update(sql: &str, arguments: &[DatumWithOid], each: Each) {
+    // Use SPI's update() also for a query: its select() would use the caller's snapshot, which is older than the locks.
+    Spi::connect_mut(|client| visit(client.update(&to_server(sql), None, arguments), sql, each));
+}
+
+fn update_kept(statement: &OwnedPreparedStatement, sql: &str, arguments: &[DatumWithOid], each: Each) {
+    Spi::connect_mut(|client| visit(client.update(statement, None, arguments), sql, each));
+}
+
+fn visit(found: Result<SpiTupleTable, SpiError>, sql: &str, each: Each) {
+    found.unwrap_or_else(|error| panic!("{sql}: {error}")).for_each(|row| each(&Row(row)));
 }
 
 /// Executes a statement.
@@ -134,10 +147,7 @@ static KEPT: BackendLocal<Vec<(String, &'static OwnedPreparedStatement)>> = Back
 /// have arguments of the same types.
 pub fn rows_kept<T>(sql: &str, arguments: &[DatumWithOid], read: impl Fn(&Row) -> T) -> Vec<T> {
     let statement = kept(sql).unwrap_or_else(|| keep(sql, arguments));
-    Spi::connect_mut(|client| {
-        let answer = client.update(statement, None, arguments).unwrap_or_else(|error| panic!("{sql}: {error}"));
-        collect(answer, read)
-    })
+    collected(|each| update_kept(statement, sql, arguments, each), read)
 }
 
 /// As [`execute()`], for such a statement.
