@@ -1,11 +1,12 @@
 //! Connections that generate one ID, as those of programs that connect for each request: the time of the whole, and of loading the
-//! library, which each of them does unless the server preloads it.
+//! library, which each of them does unless the server preloads it, and the size of its file.
 
 use crate::contenders::{Contender, INSERT, OURS};
 use crate::limits::is_judged;
 use crate::run::{Run, connect, database_of, execute, server};
 use crate::turns::interleaved;
 use pg_snowflake_harness::Cluster;
+use pg_snowflake_harness::installation::pg_config;
 use std::time::{Duration, Instant};
 
 /// In each turn, since one takes a few milliseconds.
@@ -18,6 +19,8 @@ const LOAD: &str = "ms_of_load";
 pub const PRELOADED: (&str, &str) = ("ours_preloaded", "`snowflake_nextval`, preloaded");
 
 pub fn connections(run: &mut Run) {
+    let library = pg_config("--pkglibdir").join(OURS.library).with_extension("so").metadata().expect("it is installed");
+    run.samples.add(0, OURS.name, "mb_of_the_library", library.len() as f64 / 1e6);
     let count = run.scaled(CONNECTIONS);
     let (plain, preloading) = (server().start(), server().setting("shared_preload_libraries", OURS.library).start());
     let judged = run.contenders.iter().filter(|contender| is_judged(WHOLE, contender.name));

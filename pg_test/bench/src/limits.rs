@@ -35,7 +35,7 @@ const SAME_TIME: f64 = 1.05;
 const SAME_SIZE: f64 = 1.01;
 
 #[rustfmt::skip]
-const LIMITS: [Limit; 70] = [
+const LIMITS: [Limit; 71] = [
     most("ns_per_id", OURS, CORE, 0.6),
     most("ns_per_id", OURS_64, CORE_64, 0.45),
     most("ns_per_id_with_loop", BATCH, CORE_64, 0.65),
@@ -54,6 +54,7 @@ const LIMITS: [Limit; 70] = [
     most("ms_of_a_connection", OURS, PGEDGE, 1.2).on(&[16, 17, 18, 19]),
     most("ms_of_load", OURS, PGEDGE, 3.0).on(&[15]),
     most("ms_of_load", OURS, PGEDGE, 2.5).on(&[16, 17, 18, 19]),
+    Limit { under: None, ..most("mb_of_the_library", OURS, OURS, 2.4) },
     most("wal_records_per_1000000_ids", OURS, CORE, 0.01),
     // What is left for checks and arithmetic. An ID from the cache, or of a batch, needs no page. A batch returns its rows itself, so
     // the whole statements are compared. The bounds leave room for noise above what a quiet machine shows.

@@ -28,13 +28,14 @@ const ROUNDS_OF_INSERTS: usize = INSERT_ROUNDS * ROUNDS;
 pub const LARGE_ROUNDS: usize = 3;
 
 #[rustfmt::skip]
-pub const MEASURES: [Measure; 29] = [
+pub const MEASURES: [Measure; 30] = [
     timed("ns_per_id", "ns for an ID in one session", 0, ROUNDS),
     timed("ns_per_id_with_loop", "ns for an ID with the loop", 0, ROUNDS),
     timed("ns_per_first_id", "ns for the first ID of a transaction", 0, ROUNDS),
     timed("ns_per_transaction_with_loop", "ns for a transaction of one ID", 0, ROUNDS),
     timed("ms_of_a_connection", "ms for a connection with one `INSERT`", 2, ROUNDS),
     timed("ms_of_load", "ms to load the library", 2, ROUNDS),
+    counted("mb_of_the_library", "MB of the library", 2, 1),
     counted("instructions_per_id", "instructions of an ID", 0, 1),
     counted("instructions_per_first_id", "instructions of the first ID of a transaction", 0, 1),
     counted("wal_records_per_1000000_ids", "WAL records of 1,000,000 IDs", 0, ROUNDS),
