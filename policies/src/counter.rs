@@ -385,7 +385,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
     let lead_limit = reading.lead_limit().min(ticks.last);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
-        return wait_or_refuse(state.last_value, first_tick, lead_limit, request);
+        return wait_or_refuse(state.last_value, first_tick, lead_limit, reading, ticks);
     }
 
     let end = max_value.min(reading.max_counter);
@@ -401,8 +401,8 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
 
 /// The lead is above the limit: wait if the wait is short enough, else refuse. The end of a lease is a limit that is expected to
 /// move with the clock: the lease is renewed.
-fn wait_or_refuse(last_value: i64, first_tick: i64, limit: i64, request: Request<'_>) -> Decision {
-    let Request { reading, ticks, .. } = request;
+#[cold]
+fn wait_or_refuse(last_value: i64, first_tick: i64, limit: i64, reading: &Reading, ticks: Ticks) -> Decision {
     let &Reading { ref layout, policy, now, now_tick, .. } = reading;
     let due_us = layout.instant_of(now_tick.saturating_add(first_tick - limit));
     let wait_us = due_us.saturating_sub(now.reading_us);

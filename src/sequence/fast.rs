@@ -160,7 +160,7 @@ impl LockedRecentPage {
             let written = match run {
                 Some(run)
                     if authority.confirm(permit, reading.layout(), run)
-                        && write_seq_tuple(page, run, definition.max_value, **reading.layout(), Some(locator)) =>
+                        && write_seq_tuple(page, run, definition.max_value, reading.layout(), Some(locator)) =>
                 {
                     backend_clock::note_issued(reading.now());
                     Some(run)

@@ -245,7 +245,7 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         };
         if let Decision::Issue((run, _)) = decision {
             let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(locator);
-            if !authority.confirm(permit, &layout, run) || !write_seq_tuple(locked, run, max_value, *layout, wal_locator) {
+            if !authority.confirm(permit, &layout, run) || !write_seq_tuple(locked, run, max_value, &layout, wal_locator) {
                 locked.release();
                 // What was permitted has changed; the next attempt learns of it.
                 return Ok(Outcome::Wait { us: 0 });

@@ -242,7 +242,7 @@ pub unsafe fn write_seq_tuple(
     locked: LockedPage,
     run: Run,
     max_value: i64,
-    layout: Layout,
+    layout: &Layout,
     wal_locator: Option<sys::RelFileLocator>,
 ) -> bool {
     // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(), which
@@ -257,14 +257,13 @@ pub unsafe fn write_seq_tuple(
             locked.set_tuple(run.last, 0);
             return true;
         };
-        let storage = sys::storage_numbers(locator);
-        let coverage = counter::cover(run, locked.covered(storage), max_value, layout);
+        let coverage = counter::cover(run, locked.covered(sys::storage_numbers(locator)), max_value, *layout);
         let log_cnt = coverage.log_cnt(run);
         // The transaction ID makes this transaction's commit flush the record and wait for the synchronous
         // standby. Assigning one may fail, so it comes before the critical section; the abort then releases the
         // page, which has not changed.
         if coverage.is_new {
-            if locked.set_back(storage).is_some_and(|set_back| run.first <= set_back.from) {
+            if locked.set_back(sys::storage_numbers(locator)).is_some_and(|set_back| run.first <= set_back.from) {
                 return false;
             }
             sys::GetTopTransactionId();
@@ -275,8 +274,9 @@ pub unsafe fn write_seq_tuple(
             // Log the state after all the counters that the record covers have been used, so that a crash
             // skips them.
             locked.set_tuple(coverage.last, 0);
-            let lsn = log_seq_tuple(locator, locked);
+            let lsn = log_seq_tuple(locator, locked.buffer, locked.tuple, locked.tuple_len);
             sys::PageSetLSN(locked.page, lsn);
+            let storage = sys::storage_numbers(locator);
             *locked.coverage_record() = CoverageRecord { last_value: coverage.last, lsn, storage, left: 0 };
         }
         locked.set_tuple(run.last, log_cnt);
@@ -288,15 +288,20 @@ pub unsafe fn write_seq_tuple(
 
 /// Writes core's own WAL record for a sequence, so that recovery and standbys need nothing of ours.
 #[cold]
-unsafe fn log_seq_tuple(locator: sys::RelFileLocator, locked: LockedPage) -> pg_sys::XLogRecPtr {
+unsafe fn log_seq_tuple(
+    locator: sys::RelFileLocator,
+    buffer: pg_sys::Buffer,
+    tuple: pg_sys::HeapTupleHeader,
+    tuple_len: u32,
+) -> pg_sys::XLogRecPtr {
     // SAFETY: called in a critical section with the page locked exclusively; the data registered here
     // outlives XLogInsert().
     unsafe {
         let mut record = sys::xl_seq_rec { locator };
         sys::XLogBeginInsert();
-        sys::XLogRegisterBuffer(0, locked.buffer, pg_sys::REGBUF_WILL_INIT as u8);
+        sys::XLogRegisterBuffer(0, buffer, pg_sys::REGBUF_WILL_INIT as u8);
         sys::XLogRegisterData((&raw mut record).cast(), size_of::<sys::xl_seq_rec>() as _);
-        sys::XLogRegisterData(locked.tuple.cast(), locked.tuple_len as _);
+        sys::XLogRegisterData(tuple.cast(), tuple_len as _);
         sys::XLogInsert(pg_sys::RmgrIds::RM_SEQ_ID as pg_sys::RmgrId, sys::XLOG_SEQ_LOG)
     }
 }
