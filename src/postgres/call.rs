@@ -5,22 +5,17 @@ use pgrx::pg_sys;
 use std::mem::{MaybeUninit, transmute};
 
 /// What pgrx declares for a function of the server with these arguments.
-pub trait Declared<Arguments> {
-    /// What the function returns.
-    type Output;
-
+pub trait Declared<Arguments, Output> {
     /// Calls the function.
     ///
     /// # Safety
     /// `function` has the declared types, and may be called with the arguments.
-    unsafe fn call(self, function: unsafe extern "C-unwind" fn(), arguments: Arguments) -> Self::Output;
+    unsafe fn call(self, function: unsafe extern "C-unwind" fn(), arguments: Arguments) -> Output;
 }
 
 macro_rules! declared {
-    ($($argument:ident)*) => {
-        impl<Output, $($argument: Copy),*> Declared<($($argument,)*)> for unsafe fn($($argument),*) -> Output {
-            type Output = Output;
-
+    ($($($argument:ident)*);*) => {
+        $(impl<Output, $($argument: Copy),*> Declared<($($argument,)*), Output> for unsafe fn($($argument),*) -> Output {
             #[inline(always)]
             #[allow(non_snake_case)]
             unsafe fn call(self, function: unsafe extern "C-unwind" fn(), ($($argument,)*): ($($argument,)*)) -> Output {
@@ -30,13 +25,10 @@ macro_rules! declared {
                     guarded(|| function($($argument),*))
                 }
             }
-        }
-        declared!(@fewer $($argument)*);
+        })*
     };
-    (@fewer) => {};
-    (@fewer $first:ident $($argument:ident)*) => { declared!($($argument)*); };
 }
-declared!(A B C D E F G H);
+declared!(; A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H);
 
 /// Calls functions of the server that are declared without a guard.
 ///
