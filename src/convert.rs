@@ -170,23 +170,15 @@ fn ticks(column: &Column, facts: &Facts, layout: Layout, shard: u32) -> RangeInc
         }
         .raise()
     });
-    let first_tick = match facts.highest_older_value(layout) {
-        Some(_) => plan::first_tick_after_older_values(first_tick, layout, now_tick),
-        None => first_tick,
-    };
+    let after_older = |_| plan::first_tick_after_older_values(first_tick, layout, now_tick);
+    let first_tick = facts.highest_older_value(layout).map_or(first_tick, after_older);
     first_tick..=ahead(settings::MAX_LEAD_US)
 }
 
 /// Refuses if a constraint on the column, or on its type, would reject the new IDs.
 fn check_constraints(column: &Column, layout: Layout, first_tick: i64, shard: u32) {
     let tick = layout.tick_at(sequence::read_clock().reading_us).max(first_tick);
-    let id = layout.id(layout.at_tick(1, tick), shard);
-    column.check_type(id);
-    for constraint in column.checks() {
-        if !column.passes(&constraint, id) {
-            messages::violates_constraint(&constraint.name, &constraint.table, id).raise();
-        }
-    }
+    column.check_constraints(layout.id(layout.at_tick(1, tick), shard));
 }
 
 /// The column's highest value, in messages.

@@ -20,7 +20,7 @@ unsafe extern "C-unwind" fn snowflake_decode_wrapper(fcinfo: pg_sys::FunctionCal
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
     with_fields(id, layout, |layout, Fields { tick, shard, seq }| {
-        let columns = [created_at(layout, tick), (shard as i32).into(), (seq as i32).into()];
+        let columns = [timestamptz(layout.instant_of(tick)), (shard as i32).into(), (seq as i32).into()];
         // SAFETY: the columns of the declaration. The frames hold nothing with a destructor.
         unsafe { result_row(fcinfo, columns) }
     })
@@ -34,7 +34,7 @@ unsafe extern "C-unwind" fn snowflake_decode_wrapper(fcinfo: pg_sys::FunctionCal
 unsafe extern "C-unwind" fn snowflake_created_at_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: two arguments, none of them NULL: the function is STRICT.
     let [id, layout] = unsafe { arguments(fcinfo) };
-    with_fields(id, layout, |layout, fields| created_at(layout, fields.tick))
+    with_fields(id, layout, |layout, fields| timestamptz(layout.instant_of(fields.tick)))
 }
 
 /// `snowflake_shard_id(id bigint, layout) → int`
@@ -82,11 +82,6 @@ fn refuse(id: i64, bits: u64) -> ! {
     let raise = || not_an_id(id, unpacked(bits));
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
     unsafe { pg_sys::panic::pgrx_extern_c_guard(raise) }
-}
-
-#[inline(always)]
-fn created_at(layout: &Layout, tick: i64) -> pg_sys::Datum {
-    timestamptz(layout.instant_of(tick))
 }
 
 /// `snowflake_encode(created_at timestamptz, shard_id int, seq int, layout) → bigint`

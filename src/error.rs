@@ -29,9 +29,9 @@ impl Error {
         self.report(function, relid).raise()
     }
 
-    /// The error in one line, for a row that shows it.
-    pub fn summary(self, function: &str, relid: pg_sys::Oid) -> String {
-        self.report(function, relid).summary()
+    /// The error in one line, as `snowflake_nextval()` raises it, for a row that shows it.
+    pub fn summary(self, relid: pg_sys::Oid) -> String {
+        self.report("snowflake_nextval", relid).summary()
     }
 
     fn report(self, function: &str, relid: pg_sys::Oid) -> Report {

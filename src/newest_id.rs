@@ -53,14 +53,12 @@ impl Newest<'_> {
         if unsafe { call!(get_rel_relispartition(relid)) } {
             return None;
         }
-        let mut partitions = Vec::new();
-        {
-            let table = Locked::open(relid).filter(|table| table.may_be_read(self.column))?;
-            match table.form().relkind as u8 {
-                pg_sys::RELKIND_PARTITIONED_TABLE => partitions.extend(table.partitions()),
-                _ => return table.newest_ids(self),
-            }
+        let table = Locked::open(relid).filter(|table| table.may_be_read(self.column))?;
+        if table.form().relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE {
+            return table.newest_ids(self);
         }
+        let partitions = table.partitions();
+        drop(table);
         self.of_last(partitions)
     }
 

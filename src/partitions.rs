@@ -17,6 +17,7 @@ use crate::postgres::arguments;
 use crate::postgres::relation::as_owner;
 use crate::postgres::report::Raise;
 use crate::postgres::result_row::NullableResultRow;
+use crate::postgres::timestamp::printed;
 use crate::postgres::transaction::{check_read_committed, check_writable, with_lock_timeout};
 use crate::{sequence, settings};
 use creation::{check_ranges, create};
@@ -32,7 +33,7 @@ use pgrx::prelude::*;
 use removal::{Age, count_from_newest_id, drop_older, older_partitions};
 use std::collections::HashSet;
 use table::Table;
-use tables::{Patience, Tables};
+use tables::{Patience, tables_under};
 
 type Rows = SetOfIterator<'static, NullableResultRow<6>>;
 
@@ -72,7 +73,7 @@ fn snowflake_create_partitions(parent: Option<pg_sys::Oid>, step: Option<Interva
             rows.push(Outcome { message: warning, ..Outcome::of(table, "warning") });
         }
         if let Some(starts_us) = wanted.beyond_layout {
-            let message = Some(outcome::beyond_layout(layout));
+            let message = Some(format!("layout \"{layout}\" has no IDs after {}", printed(layout.end_us())));
             rows.push(Outcome { span: (Some(starts_us), None), message, ..Outcome::of(table, "failed") });
         }
         rows
@@ -127,9 +128,8 @@ fn plan_then_change<P>(
     change: impl Fn(&Table, P, &mut Patience) -> Vec<Outcome>,
 ) -> Rows {
     let rows = with_lock_timeout(|| {
-        let Tables { by_range, others } = Tables::read(parent);
-        let planned: Vec<_> = by_range.iter().map(|table| (table, plan(table))).collect();
-        let mut rows: Vec<Outcome> = others.into_iter().map(Outcome::skipped).collect();
+        let (tables, mut rows) = tables_under(parent);
+        let planned: Vec<_> = tables.iter().map(|table| (table, plan(table))).collect();
         let mut patience = Patience::default();
         for (table, plan) in planned {
             rows.extend(change(table, plan, &mut patience));

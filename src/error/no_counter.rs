@@ -70,10 +70,7 @@ fn too_far_ahead(sequence: String, layout: Layout, lead_us: i64, wait_us: i64, n
     // Not setval(): the sequence would repeat an ID that a table contains.
     let restart = (may_raise.is_none() && distributed::is_installed()).then(distributed::recipe_with_another_sequence);
     match (not_its_counter(number, last_value, layout), may_raise) {
-        (Some((held, hint)), _) => {
-            let hint = restart.unwrap_or(hint);
-            messages::too_far_ahead_by_another_number(sequence, lead, held, wait, hint)
-        }
+        (Some((held, hint)), _) => messages::too_far_ahead_by_another_number(sequence, lead, held, wait, restart.unwrap_or(hint)),
         (None, Some(hint)) => messages::too_far_ahead_by_little(sequence, lead, wait, hint),
         (None, None) => {
             let hint = restart.unwrap_or_else(messages::restart_after_another_layout);

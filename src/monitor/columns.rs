@@ -1,6 +1,6 @@
 //! The view `snowflake_columns`: the columns whose defaults generate IDs, the error of an INSERT, and other errors of a column.
 
-use super::status::{Status, status, summary};
+use super::status::{Status, status};
 use super::stored_expression::{GeneratorCall, SequenceArgument, ShardArgument, StoredExpression, Unreadable};
 use crate::authority::{Asked, shard_of_this_database};
 use crate::denied::Denied;
@@ -53,7 +53,7 @@ fn call_row(call: GeneratorCall) -> NullableResultRow<11> {
     // A call also checks the shard first.
     let shard_error = layout
         .and_then(|layout| check_shard(shard, layout, modulus_and_generators).err())
-        .map(|error| summary(error, sequence.unwrap_or(pg_sys::InvalidOid)));
+        .map(|error| error.summary(sequence.unwrap_or(pg_sys::InvalidOid)));
     NullableResultRow([
         Some(function.into()),
         sequence.map(Into::into),
@@ -79,7 +79,7 @@ fn status_of(sequence: Option<pg_sys::Oid>, layout: Option<Layout>) -> (Option<i
         Some(Ok(data)) => status(relid, &data, layout),
         // This user may not see whether the sequence has an error.
         Some(Err(NoCounter::PermissionDenied { .. })) => Status::unknown(None),
-        Some(Err(error)) => Status::unknown(Some(summary(error.into(), relid))),
+        Some(Err(error)) => Status::unknown(Some(Error::from(error).summary(relid))),
         None => Status::unknown(Some(messages::sequence_locked().summary())),
     };
     (start.and_then(|start| first_id(start, layout)), status)

@@ -37,10 +37,7 @@ fn snowflake_lease_status() -> SetOfIterator<'static, NullableResultRow<9>> {
     }
     let leases = match lease::place() {
         Place::Memory(shared) => shared.leases(),
-        Place::Missing => {
-            let error = error::denied(Denied::NotPreloaded, "").message;
-            Leases { error, ..Leases::default() }
-        }
+        Place::Missing => Leases { error: error::denied(Denied::NotPreloaded, "").message, ..Leases::default() },
         Place::NotNeeded => return SetOfIterator::empty(),
     };
     let mut slots: Vec<Option<Slot>> = leases.holder.slots.iter().copied().map(Some).collect();

@@ -86,7 +86,7 @@ pub fn status(relid: pg_sys::Oid, data: &SequenceData, layout: Layout) -> Status
         lead: headroom.map(|headroom| interval(headroom.lead_us)),
         ids_left: headroom.map(|headroom| headroom.ids_left.into()),
         error: match check_nextval(data, layout, now) {
-            Err(error) => Some(summary(error, relid)),
+            Err(error) => Some(error.summary(relid)),
             Ok(()) => data.set_back.map(|set_back| set_back.report(relid).summary()),
         },
     }
@@ -104,9 +104,4 @@ fn check_nextval(data: &SequenceData, layout: Layout, now: Now) -> Result<(), Er
         Decision::Refuse(refusal) => Err(NoCounter::Refused { refusal, layout, shard: 0, is_set_back: data.set_back.is_some() }.into()),
         Decision::Issue(_) | Decision::Wait { .. } => Ok(()),
     }
-}
-
-/// The error in one line, as `snowflake_nextval()` raises it for the sequence `relid`.
-pub fn summary(error: Error, relid: pg_sys::Oid) -> String {
-    error.summary("snowflake_nextval", relid)
 }

@@ -212,27 +212,24 @@ unsafe fn call(function: *mut pg_sys::FuncExpr, extension: pg_sys::Oid) -> Optio
         if !GENERATORS.iter().any(|name| is_named(name)) {
             return None;
         }
-        let call = |sequence, shard_id, layout| GeneratorCall {
+        let call = |sequence, shard, layout| GeneratorCall {
             function: funcid,
             sequence: sequence_argument(sequence),
-            shard: shard(shard_id, extension),
-            layout: constant(layout).and_then(SqlLayout::of_datum).map(|layout| layout.0),
+            shard,
+            layout,
             modulus_and_generators: None,
         };
+        let layout_of = |node| constant(node).and_then(SqlLayout::of_datum).map(|layout| layout.0);
         match *arguments(function).as_slice() {
-            [sequence] => Some(GeneratorCall {
-                function: funcid,
-                sequence: sequence_argument(sequence),
-                shard: ShardArgument::CurrentShard,
-                layout: Some(DEFAULT),
-                modulus_and_generators: None,
-            }),
+            [sequence] => Some(call(sequence, ShardArgument::CurrentShard, Some(DEFAULT))),
             // Of four, the third is the ranges of a homed ID.
-            [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => Some(call(sequence, shard_id, layout)),
+            [sequence, shard_id, layout] | [sequence, shard_id, _, layout] => {
+                Some(call(sequence, shard(shard_id, extension), layout_of(layout)))
+            }
             [sequence, shard_id, modulus, generators, layout] => {
                 let [modulus, generators] = [modulus, generators].map(|node| integer_constant(node));
                 let modulus_and_generators = modulus.zip(generators).map(Into::into);
-                Some(GeneratorCall { modulus_and_generators, ..call(sequence, shard_id, layout) })
+                Some(GeneratorCall { modulus_and_generators, ..call(sequence, shard(shard_id, extension), layout_of(layout)) })
             }
             _ => None,
         }

@@ -136,8 +136,7 @@ fn create_partition(table: &Table, range: &Wanted, step: Step, patience: &Patien
     // What ATTACH PARTITION will lock.
     let default = partitions.iter().filter(|partition| partition.is_default);
     let default = default.map(|partition| (partition.relid, pg_sys::AccessExclusiveLock));
-    let referenced = table.referenced().into_iter();
-    let referenced = referenced.map(|relid| (relid, pg_sys::ShareRowExclusiveLock));
+    let referenced = table.referenced().into_iter().map(|relid| (relid, pg_sys::ShareRowExclusiveLock));
     let locks: Vec<_> = default.chain(referenced).collect();
     let name = table.qualified(&table.partition_name(&step.name_suffix(range.span.start)));
     patience.with_locks(&locks, || {

@@ -25,8 +25,9 @@ pub struct Outcome {
 
 impl Outcome {
     /// The row of a partition that is not partitioned by a range of IDs.
-    pub fn skipped((partition, reason): (Partition, String)) -> Self {
-        Outcome { table: partition.parent, partition: Some(partition.name), span: (None, None), action: "skipped", message: Some(reason) }
+    pub fn skipped(partition: &Partition, reason: String) -> Self {
+        let name = partition.name.clone();
+        Outcome { table: partition.parent, partition: Some(name), span: (None, None), action: "skipped", message: Some(reason) }
     }
 
     /// The row of a table, without a partition.
@@ -52,16 +53,6 @@ impl Outcome {
 /// The span of the bounds, in microseconds since 1970; `None` for an end that is open.
 pub fn span_of(bounds: Bounds, layout: &Layout) -> (Option<i64>, Option<i64>) {
     (bounds.from.instant(layout), bounds.to.instant(layout))
-}
-
-/// What a row says about partitions that are left for the next call.
-pub fn left_for_next_call(count: usize) -> String {
-    format!("{count} more partitions are older; call the function again")
-}
-
-/// What a row says about ranges after the layout's end.
-pub fn beyond_layout(layout: Layout) -> String {
-    format!("layout \"{layout}\" has no IDs after {}", printed(layout.end_us()))
 }
 
 /// What a row says about a partition if its detachment, or that of a partition below it, is not complete.
@@ -97,11 +88,6 @@ pub fn doubt(partition: &Partition, doubt: Doubt, layout: &Layout) -> String {
 pub fn later_doubt(later: &Partition, its_doubt: Option<Doubt>, layout: &Layout) -> String {
     let reason = its_doubt.map_or_else(String::new, |its| doubt(later, its, layout));
     format!("is before partition {}, which {reason}", later.name)
-}
-
-/// Why a partition that ended long before the clock's time is not old.
-pub fn newest_id(newest_us: i64) -> String {
-    format!("is not old compared with the newest ID of the table, of {}", printed(newest_us))
 }
 
 /// What a row says if the newest ID of the table could not be read.

@@ -3,7 +3,7 @@
 use super::outcome::{self, Outcome, span_of};
 use super::table::{Partition, Table};
 use super::tables::{Patience, is_lock_timeout};
-use crate::postgres::query::execute;
+use crate::postgres::query::{execute, rows};
 use crate::postgres::relation::lock_tree;
 use crate::postgres::report::Raise;
 use crate::postgres::timestamp::printed;
@@ -66,8 +66,7 @@ pub fn older_partitions(table: &Table, age: &Age) -> Vec<Older> {
         })
     };
     let reasons: Vec<_> = (0..partitions.len()).map(reason_of).collect();
-    let older = partitions.into_iter().zip(reasons);
-    let older = older.filter(|(partition, _)| is_older(partition.bounds));
+    let older = partitions.into_iter().zip(reasons).filter(|(partition, _)| is_older(partition.bounds));
     older.map(|(partition, obstacle)| Older { partition, obstacle }).collect()
 }
 
@@ -94,7 +93,7 @@ pub fn count_from_newest_id(table: &Table, age: &mut Age, before_us: impl Fn(i64
     let is_older = |bounds: Bounds| bounds.ends_before(&age.layout, age.before_us);
     let mut newer: Vec<_> = older.into_iter().filter(|older| older.partition.bounds.is_some_and(|bounds| !is_older(bounds))).collect();
     for Older { partition, obstacle } in &mut newer {
-        let reason = outcome::newest_id(newest_us);
+        let reason = format!("is not old compared with the newest ID of the table, of {}", printed(newest_us));
         obstacle.get_or_insert_with(|| ("kept", outcome::kept(table, partition, &reason)));
     }
     let mut older = older_partitions(table, age);
@@ -150,7 +149,7 @@ pub fn drop_older(table: &Table, age: &Age, older: Vec<Older>, detach_only: bool
         });
     }
     if left > 0 {
-        let message = outcome::left_for_next_call(left);
+        let message = format!("{left} more partitions are older; call the function again");
         rows.push(Outcome { message: Some(message), ..Outcome::of(table, "skipped") });
     }
     rows
@@ -167,10 +166,8 @@ fn drop_partition(
     is_locked: &mut bool,
 ) -> (&'static str, String) {
     // DETACH would lock the tables with a foreign key to this one after it, and inserts into them lock them before it.
-    let mut locks = table.referencing();
-    locks.retain(|&relid| relid != table.relid);
-    locks.push(table.relid);
-    let locks: Vec<_> = locks.into_iter().map(|relid| (relid, pg_sys::AccessExclusiveLock)).collect();
+    let referencing = table.referencing().into_iter().filter(|&relid| relid != table.relid);
+    let locks: Vec<_> = referencing.chain([table.relid]).map(|relid| (relid, pg_sys::AccessExclusiveLock)).collect();
     patience.with_locks(&locks, || {
         *is_locked = true;
         // Nothing is attached to a partition below meanwhile, either.
@@ -196,17 +193,17 @@ fn drop_partition(
         };
         // The statements name the partition, and a schema can be renamed without a lock on it. If another table had the name, the
         // subtransaction rolls the statement back.
-        execute(&format!("ALTER TABLE {} DETACH PARTITION {}", table.name, now.name), &[]);
-        if now.is_attached() {
-            messages::changed_meanwhile("partition", &now.name).raise();
-        }
+        let remove = |statement: String, remaining: &str| {
+            execute(&statement, &[]);
+            if !rows(remaining, &[now.relid.into()], |_| ()).is_empty() {
+                messages::changed_meanwhile("partition", &now.name).raise();
+            }
+        };
+        remove(format!("ALTER TABLE {} DETACH PARTITION {}", table.name, now.name), "SELECT FROM pg_inherits WHERE inhrelid = $1");
         if detach_only {
             return ("detached", now.name);
         }
-        execute(&format!("DROP TABLE {}", now.name), &[]);
-        if now.exists() {
-            messages::changed_meanwhile("partition", &now.name).raise();
-        }
+        remove(format!("DROP TABLE {}", now.name), "SELECT FROM pg_class WHERE oid = $1");
         ("dropped", now.name)
     })
 }

@@ -48,10 +48,8 @@ pub struct Table {
     access_method: Option<String>,
     /// How it is partitioned.
     pub key: Key,
-    /// The column of the key, quoted; `None` if it is an expression.
+    /// The column of the key; `None` if it is an expression.
     key_column: Option<String>,
-    /// Its name as it is.
-    key_attribute: Option<String>,
 }
 
 impl Table {
@@ -61,7 +59,7 @@ impl Table {
                 c.relnamespace::regnamespace::text, c.relowner, pg_has_role(c.relowner, 'USAGE'), c.relpersistence::text,
                 c.relreplident::text, quote_ident(s.spcname), quote_ident(m.amname), p.partstrat::text,
                 p.partnatts = 1 AND f.opfname = 'integer_ops' AND f.opfnamespace = 'pg_catalog'::regnamespace, a.atttypid,
-                quote_ident(a.attname), a.attname::text
+                a.attname::text
             FROM pg_class AS c
             LEFT JOIN pg_tablespace AS s ON s.oid = c.reltablespace
             LEFT JOIN pg_am AS m ON m.oid = c.relam
@@ -93,7 +91,6 @@ impl Table {
                 access_method: row.nullable(10),
                 key,
                 key_column: row.nullable(14),
-                key_attribute: row.nullable(15),
             }
         })
         .pop()
@@ -135,7 +132,7 @@ impl Table {
     /// The newest IDs that are not above `at_most`, with those of the default partition; `None` if they are not known: a partition that
     /// cannot be read may have them. Waits for no lock, and leaves none behind.
     pub fn newest_ids(&self, count: usize, at_most: i64) -> Option<Vec<i64>> {
-        let column = to_server(self.key_attribute.as_ref()?);
+        let column = to_server(self.key_column.as_ref()?);
         let newest = Newest { column: &column, count, at_most };
         let partitions = self.partitions();
         let default = partitions.iter().find(|partition| partition.is_default);
@@ -179,14 +176,14 @@ impl Table {
 
     /// The query for the row with an ID.
     pub fn row_of(&self, id: i64) -> String {
-        let key = self.key_column.as_deref().unwrap_or_default();
-        query_for_rows(&self.name, key, id)
+        let key = self.key_column.as_ref().map(quote_identifier).unwrap_or_default();
+        query_for_rows(&self.name, &key, id)
     }
 
     /// The newest ID before another, whatever its partition; `None` if there is none. Default partitions are not read, nor those
     /// that are or contain foreign tables.
     pub fn newest_id_before(&self, id: i64) -> Option<i64> {
-        let key = self.key_column.as_ref()?;
+        let key = quote_identifier(self.key_column.as_ref()?);
         let mut partitions = self.partitions_by_bounds();
         partitions
             .retain(|partition| partition.foreign_table.is_none() && partition.bounds.is_some_and(|bounds| bounds.from < Bound::At(id)));
@@ -300,8 +297,7 @@ impl Table {
                     JOIN pg_index AS i ON i.indexrelid = h.inhrelid AND i.indrelid = $2::regclass
                     JOIN pg_class AS c ON c.oid = i.indexrelid
                     WHERE p.indrelid = $1 AND p.indisreplident";
-                let arguments = [self.relid.into(), text(partition)];
-                let index = rows(sql, &arguments, |row| row.get::<String>(1)).pop();
+                let index = rows(sql, &[self.relid.into(), text(partition)], |row| row.get::<String>(1)).pop();
                 let Some(index) = index else { return };
                 format!("USING INDEX {index}")
             }
@@ -341,20 +337,6 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Whether it is a partition of any table now.
-    pub fn is_attached(&self) -> bool {
-        self.is_found("SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = $1)")
-    }
-
-    /// Whether it exists now.
-    pub fn exists(&self) -> bool {
-        self.is_found("SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1)")
-    }
-
-    fn is_found(&self, sql: &str) -> bool {
-        rows(sql, &[self.relid.into()], |row| row.get(1))[0]
-    }
-
     /// Whether it has a row, read as the owner of the table.
     pub fn has_rows(&self, owner: pg_sys::Oid) -> bool {
         !UserTable::open_as(owner, self.relid).select("", "LIMIT 1", &[], |_| ()).is_empty()

@@ -1,7 +1,7 @@
 //! The tables that a call is about, what is refused of them, and how long their locks are waited for.
 
-use super::outcome;
-use super::table::{Key, Partition, Table};
+use super::outcome::{self, Outcome};
+use super::table::{Key, Table};
 use crate::distributed;
 use crate::postgres::query::rows;
 use crate::postgres::relation::lock;
@@ -10,64 +10,50 @@ use crate::postgres::transaction::{Failure, with_brief_lock_timeout};
 use pg_snowflake_policies::messages::partitions as messages;
 use pgrx::prelude::*;
 
-/// The tables that a call is about.
-pub struct Tables {
-    /// The table itself, or those of its partitions that are partitioned by a range of IDs.
-    pub by_range: Vec<Table>,
-    /// The other partitions, each with the reason why it has no ranges.
-    pub others: Vec<(Partition, String)>,
-}
-
-impl Tables {
-    /// The tables under a table. Refuses one that is not partitioned by a range of IDs, nor its partitions by hash or list,
-    /// and one whose owner the caller is not.
-    pub fn read(relid: pg_sys::Oid) -> Self {
-        let mut found = Tables { by_range: Vec::new(), others: Vec::new() };
-        let parent = Table::read(relid).unwrap_or_else(|| no_such_table(relid));
-        // Each command is propagated by itself.
-        if distributed::is_managed_now(relid) {
-            messages::distributed(relation_name(relid)).raise();
-        }
-        match &parent.key {
-            Key::None => messages::not_partitioned(&parent.name).raise(),
-            Key::OfIds => {
-                parent.check_owner();
-                found.by_range.push(parent);
-                return found;
-            }
-            Key::OtherRange => messages::partitioned_by_something_else(&parent.name, parent.key()).raise(),
-            Key::Descend => parent.check_owner(),
-        }
-        let mut to_visit = parent.partitions();
-        to_visit.reverse();
-        while let Some(partition) = to_visit.pop() {
-            pgrx::check_for_interrupts!();
-            // Its rows are no longer the table's.
-            if let Some(finalize) = partition.finalize.as_ref().filter(|_| partition.is_detach_pending) {
-                let reason = outcome::detach_pending(&partition, finalize);
-                found.others.push((partition, reason));
-                continue;
-            }
-            // It was dropped meanwhile.
-            let Some(table) = Table::read(partition.relid) else { continue };
-            match &table.key {
-                Key::None => {
-                    let reason = outcome::without_ranges(partition.foreign_table.is_some());
-                    found.others.push((partition, reason));
-                }
-                Key::OtherRange => found.others.push((partition, format!("is partitioned by {}", table.key()))),
-                Key::OfIds => {
-                    table.check_owner();
-                    found.by_range.push(table);
-                }
-                Key::Descend => to_visit.extend(table.partitions().into_iter().rev()),
-            }
-        }
-        if found.by_range.is_empty() {
-            messages::partitioned_by_something_else(&parent.name, parent.key()).raise();
-        }
-        found
+/// The tables that a call is about: the table itself, or those of its partitions that are partitioned by a range of IDs. Also the rows of
+/// the other partitions, each with the reason why it has no ranges. Refuses a table that is not partitioned by a range of IDs, nor its
+/// partitions by hash or list, and one whose owner the caller is not.
+pub fn tables_under(relid: pg_sys::Oid) -> (Vec<Table>, Vec<Outcome>) {
+    let parent = Table::read(relid).unwrap_or_else(|| no_such_table(relid));
+    // Each command is propagated by itself.
+    if distributed::is_managed_now(relid) {
+        messages::distributed(relation_name(relid)).raise();
     }
+    match &parent.key {
+        Key::None => messages::not_partitioned(&parent.name).raise(),
+        Key::OfIds => {
+            parent.check_owner();
+            return (vec![parent], Vec::new());
+        }
+        Key::OtherRange => messages::partitioned_by_something_else(&parent.name, parent.key()).raise(),
+        Key::Descend => parent.check_owner(),
+    }
+    let (mut by_range, mut others) = (Vec::new(), Vec::new());
+    let mut to_visit = parent.partitions();
+    to_visit.reverse();
+    while let Some(partition) = to_visit.pop() {
+        pgrx::check_for_interrupts!();
+        // Its rows are no longer the table's.
+        if let Some(finalize) = partition.finalize.as_ref().filter(|_| partition.is_detach_pending) {
+            others.push(Outcome::skipped(&partition, outcome::detach_pending(&partition, finalize)));
+            continue;
+        }
+        // It was dropped meanwhile.
+        let Some(table) = Table::read(partition.relid) else { continue };
+        match &table.key {
+            Key::None => others.push(Outcome::skipped(&partition, outcome::without_ranges(partition.foreign_table.is_some()))),
+            Key::OtherRange => others.push(Outcome::skipped(&partition, format!("is partitioned by {}", table.key()))),
+            Key::OfIds => {
+                table.check_owner();
+                by_range.push(table);
+            }
+            Key::Descend => to_visit.extend(table.partitions().into_iter().rev()),
+        }
+    }
+    if by_range.is_empty() {
+        messages::partitioned_by_something_else(&parent.name, parent.key()).raise();
+    }
+    (by_range, others)
 }
 
 impl Table {

@@ -38,8 +38,6 @@ pub fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
 /// An argument of a function that is not STRICT. `hint` says what can be null.
 #[track_caller]
 pub fn required<T>(name: &str, argument: Option<T>, hint: &str) -> T {
-    match argument {
-        Some(argument) => argument,
-        None => messages::null_argument(name, hint).raise(),
-    }
+    let Some(argument) = argument else { messages::null_argument(name, hint).raise() };
+    argument
 }

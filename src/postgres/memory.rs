@@ -9,6 +9,7 @@ mod allocator;
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::call::guarded;
 use crate::postgres::report::Raise;
+pub use allocator::fallible;
 use pg_snowflake_policies::messages::server as messages;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -40,11 +41,6 @@ pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
     }
 }
 
-/// Calls `allocate`, in which an allocation that fails returns an error.
-pub fn fallible<T>(allocate: impl FnOnce() -> T) -> T {
-    allocator::fallible(allocate)
-}
-
 /// A copy of the elements.
 pub fn copied<T: Copy>(slice: &[T]) -> Vec<T> {
     let mut copy = Vec::new();
@@ -70,29 +66,14 @@ pub fn check() {
 // under guards. If memory is short, that raises another ERROR, which is copied in turn, until PostgreSQL's stack of errors is full,
 // and it ends the whole server: "ERRORDATA_STACK_SIZE exceeded". So this library has its own `CopyErrorData()` and
 // `FreeErrorData()`, which cannot fail. They are hidden symbols, which the linker prefers for this library, and nobody else sees.
-#[cfg(all(target_os = "linux", not(test)))]
+#[cfg(all(any(target_os = "linux", target_os = "macos"), not(test)))]
 macro_rules! hidden_symbol {
     ($name:literal, $function:path) => {
         std::arch::global_asm!(
-            concat!(".globl ", $name),
-            concat!(".hidden ", $name),
-            concat!(".type ", $name, ", %function"),
-            concat!($name, ":"),
-            #[cfg(target_arch = "x86_64")]
-            "jmp {}",
-            #[cfg(target_arch = "aarch64")]
-            "b {}",
-            sym $function
-        );
-    };
-}
-#[cfg(all(target_os = "macos", not(test)))]
-macro_rules! hidden_symbol {
-    ($name:literal, $function:path) => {
-        std::arch::global_asm!(
-            concat!(".globl _", $name),
-            concat!(".private_extern _", $name),
-            concat!("_", $name, ":"),
+            #[cfg(target_os = "linux")]
+            concat!(".globl ", $name, "\n.hidden ", $name, "\n.type ", $name, ", %function\n", $name, ":"),
+            #[cfg(target_os = "macos")]
+            concat!(".globl _", $name, "\n.private_extern _", $name, "\n_", $name, ":"),
             #[cfg(target_arch = "x86_64")]
             "jmp {}",
             #[cfg(target_arch = "aarch64")]

@@ -88,12 +88,10 @@ pub fn no_such_table(relid: pg_sys::Oid) -> ! {
 pub fn duration(us: i64) -> String {
     const UNITS: [(i64, &str); 5] =
         [(86_400_000_000, "days"), (3_600_000_000, "hours"), (60_000_000, "minutes"), (1_000_000, "s"), (1_000, "ms")];
-    for (unit, name) in UNITS {
-        if us >= unit {
-            return format!("{:.3} {name}", us as f64 / unit as f64);
-        }
+    match UNITS.into_iter().find(|&(unit, _)| us >= unit) {
+        Some((unit, name)) => format!("{:.3} {name}", us as f64 / unit as f64),
+        None => format!("{us} us"),
     }
-    format!("{us} us")
 }
 
 /// The name in quotes, unless it already has quotes.
@@ -173,13 +171,11 @@ pub fn ascii_unless_utf8(text: String) -> String {
 pub fn host_name() -> String {
     // Linux has at most 64 bytes, POSIX at least 255.
     let mut buffer: [c_char; 256] = [0; 256];
-    // SAFETY: the last byte of the buffer is not passed, and remains the terminator.
-    let failed = unsafe { libc::gethostname(buffer.as_mut_ptr(), buffer.len() - 1) } != 0;
-    if failed {
-        return String::new();
+    // SAFETY: the last byte of the buffer is not passed, and remains the terminator of a C string.
+    unsafe {
+        let failed = libc::gethostname(buffer.as_mut_ptr(), buffer.len() - 1) != 0;
+        if failed { String::new() } else { c_text(buffer.as_ptr()) }
     }
-    // SAFETY: a C string.
-    unsafe { c_text(buffer.as_ptr()) }
 }
 
 #[cfg(feature = "pg_test")]

@@ -38,19 +38,12 @@ unsafe impl<const N: usize> BoxRet for NullableResultRow<N> {
     }
 }
 
-/// What `heap_form_tuple()` reads (access/htup_details.h): `const` from 17 on.
-#[cfg(any(feature = "pg15", feature = "pg16"))]
-type Values = *mut pg_sys::Datum;
-#[cfg(not(any(feature = "pg15", feature = "pg16")))]
-type Values = *const pg_sys::Datum;
-#[cfg(any(feature = "pg15", feature = "pg16"))]
-type Nulls = *mut bool;
-#[cfg(not(any(feature = "pg15", feature = "pg16")))]
-type Nulls = *const bool;
-
+// access/htup_details.h, without pgrx's guard, which costs as much as the row. An ERROR of the server passes over the caller's frames.
 unsafe extern "C-unwind" {
-    /// Without pgrx's guard, which costs as much as the row. An ERROR of the server passes over the caller's frames.
-    fn heap_form_tuple(descriptor: pg_sys::TupleDesc, values: Values, nulls: Nulls) -> pg_sys::HeapTuple;
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    fn heap_form_tuple(descriptor: pg_sys::TupleDesc, values: *mut pg_sys::Datum, nulls: *mut bool) -> pg_sys::HeapTuple;
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    fn heap_form_tuple(descriptor: pg_sys::TupleDesc, values: *const pg_sys::Datum, nulls: *const bool) -> pg_sys::HeapTuple;
 }
 
 /// A row without nulls, for a function that is called without pgrx's wrapper.

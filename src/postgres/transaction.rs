@@ -53,8 +53,7 @@ fn with_lock_timeout_of<T>(ms: i32, keeps: impl FnOnce(i32) -> bool, run: impl F
             return run();
         }
         let level = call!(NewGUCNestLevel());
-        let set = "SELECT set_config('lock_timeout', $1, true)";
-        execute(set, &[text(&ms.to_string())]);
+        execute("SELECT set_config('lock_timeout', $1, true)", &[text(&ms.to_string())]);
         let value = run();
         call!(AtEOXact_GUC(false, level));
         value

@@ -35,8 +35,6 @@ pub fn query_for_rows(table: &str, column: &str, value: i64) -> String {
     format!("SELECT * FROM {table} WHERE {column} = {value};")
 }
 
-const SHARE: u32 = pg_sys::AccessShareLock;
-
 /// A user's table, partition or materialized view, locked against a change of its owner until the end of the transaction, with all that
 /// inherit from it.
 pub struct UserTable {
@@ -50,13 +48,13 @@ impl UserTable {
     /// To be read as its owner. Refuses a tree of several owners.
     pub fn open(relid: pg_sys::Oid) -> Self {
         lock(relid, pg_sys::AccessShareLock);
-        let owner = Class::of(relid).unwrap_or_else(|| no_such_table(relid)).owner;
+        let owner = owner_of(relid).unwrap_or_else(|| no_such_table(relid));
         Self::open_as(owner, relid)
     }
 
     /// To be read as this role, the owner of a table above. Refuses a tree of other owners.
     pub fn open_as(owner: pg_sys::Oid, relid: pg_sys::Oid) -> Self {
-        check_owner(relid, owner);
+        refuse_other_owner(relid, owner, |_| true);
         // SAFETY: the relation is locked, so it has a name and a schema.
         let name = unsafe {
             let name = call!(get_rel_name(relid));
@@ -71,8 +69,9 @@ impl UserTable {
 
     /// The members of its inheritance tree that are foreign tables.
     pub fn foreign_tables(&self) -> Vec<pg_sys::Oid> {
-        let is_foreign = |&relid: &pg_sys::Oid| Class::of(relid).is_some_and(|class| class.kind == pg_sys::RELKIND_FOREIGN_TABLE);
-        lock_tree(self.relid, SHARE).into_iter().filter(is_foreign).collect()
+        // SAFETY: takes any OID.
+        let is_foreign = |&relid: &pg_sys::Oid| unsafe { call!(get_rel_relkind(relid)) } as u8 == pg_sys::RELKIND_FOREIGN_TABLE;
+        lock_tree(self.relid, pg_sys::AccessShareLock).into_iter().filter(is_foreign).collect()
     }
 
     /// The rows of `SELECT what FROM table rest` as of now.
@@ -96,13 +95,7 @@ impl UserTable {
     }
 }
 
-/// Refuses if a table or one that inherits from it belongs to another role than `owner`, except a superuser. They are locked until the end
-/// of the transaction, but not against a new index.
-fn check_owner(relid: pg_sys::Oid, owner: pg_sys::Oid) {
-    refuse_other_owner(relid, owner, |_| true);
-}
-
-/// As [`check_owner`], but a table without expressions may belong to another role. It is locked against new ones, and against writers.
+/// As [`refuse_other_owner`], but a table without expressions may have another owner. It is locked against new ones, and against writers.
 pub fn check_owner_of_expressions(relid: pg_sys::Oid, owner: pg_sys::Oid) {
     refuse_other_owner(relid, owner, |member| {
         lock(member, pg_sys::ShareRowExclusiveLock);
@@ -110,13 +103,19 @@ pub fn check_owner_of_expressions(relid: pg_sys::Oid, owner: pg_sys::Oid) {
     });
 }
 
+/// Refuses if a table or one that inherits from it belongs to another role than `owner`, except a superuser, and `is_evaluated`. They are
+/// locked until the end of the transaction, but not against a new index.
 fn refuse_other_owner(relid: pg_sys::Oid, owner: pg_sys::Oid, is_evaluated: impl Fn(pg_sys::Oid) -> bool) {
-    for member in lock_tree(relid, SHARE) {
-        let Some(Class { owner: other, .. }) = Class::of(member) else { continue };
+    for member in lock_tree(relid, pg_sys::AccessShareLock) {
+        let Some(other) = owner_of(member) else { continue };
         // SAFETY: takes any OID of a role.
         let is_trusted = other == owner || unsafe { call!(superuser_arg(other)) };
         if !is_trusted && is_evaluated(member) {
-            other_owner(member, other, owner);
+            // Expressions of one role would be evaluated with the privileges of another.
+            let member = relation_name(member);
+            let [other, owner] = [other, owner].map(role_name);
+            let hint = messages::trust_owner(&member, &owner);
+            messages::other_owner(quoted(&member), owner, other, hint).raise()
         }
     }
 }
@@ -132,35 +131,17 @@ fn has_expressions(relid: pg_sys::Oid) -> bool {
     rows(sql, &[relid.into()], |row| row.get(1))[0]
 }
 
-/// What `pg_class` has of a relation.
-struct Class {
-    owner: pg_sys::Oid,
-    kind: u8,
-}
-
-impl Class {
-    /// `None` if there is no such relation.
-    fn of(relid: pg_sys::Oid) -> Option<Self> {
-        let cache_id = pg_sys::SysCacheIdentifier::RELOID as c_int;
-        // SAFETY: a tuple of pg_class, which is read before it is released.
-        unsafe {
-            let tuple = call!(SearchSysCache1(cache_id, relid.into()));
-            if tuple.is_null() {
-                return None;
-            }
-            let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>();
-            let class = Class { owner: form.relowner, kind: form.relkind as u8 };
-            call!(ReleaseSysCache(tuple));
-            Some(class)
+/// The owner of a relation; `None` if there is no such relation.
+fn owner_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let cache_id = pg_sys::SysCacheIdentifier::RELOID as c_int;
+    // SAFETY: a tuple of pg_class, which is read before it is released.
+    unsafe {
+        let tuple = call!(SearchSysCache1(cache_id, relid.into()));
+        if tuple.is_null() {
+            return None;
         }
+        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
+        call!(ReleaseSysCache(tuple));
+        Some(owner)
     }
-}
-
-/// Expressions of one role would be evaluated with the privileges of another.
-#[track_caller]
-fn other_owner(member: pg_sys::Oid, other: pg_sys::Oid, owner: pg_sys::Oid) -> ! {
-    let member = relation_name(member);
-    let [other, owner] = [other, owner].map(role_name);
-    let hint = messages::trust_owner(&member, &owner);
-    messages::other_owner(quoted(&member), owner, other, hint).raise()
 }

@@ -3,7 +3,6 @@
 use super::partition_key::{PartitionKey, PartitionedTable, partition_key_sql};
 use crate::distributed::{Distribution, Node, Table};
 use crate::layout_type::SqlLayout;
-use crate::postgres::call::guarded;
 use crate::postgres::encoding::Text;
 use crate::postgres::report::{Raise, no_such_table, quoted, relation_name};
 use crate::postgres::result_row::{Nullable, NullableResultRow};
@@ -83,10 +82,7 @@ fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
             messages::has_children(quoted(&relation_name(relid))).raise()
         }
         pg_sys::RELKIND_RELATION => Some([Some(relid.into()), None, None, None, None]),
-        pg_sys::RELKIND_FOREIGN_TABLE => {
-            let [server, host, port, dbname] = server_of_foreign_table(relid);
-            Some([Some(relid.into()), server, host, port, dbname])
-        }
+        pg_sys::RELKIND_FOREIGN_TABLE => Some(location_of_foreign_table(relid)),
         pg_sys::RELKIND_PARTITIONED_TABLE => None,
         0 => no_such_table(relid),
         _ => messages::not_a_table(quoted(&relation_name(relid))).raise(),
@@ -96,25 +92,20 @@ fn location_of_unpartitioned(relid: pg_sys::Oid) -> Option<Location> {
 fn check_layout(relid: pg_sys::Oid, key: &PartitionKey, layout: &Layout) {
     let Some(class) = key.class().filter(|class| !class.reads(layout)) else { return };
     let table = quoted(&relation_name(relid));
-    messages::not_partitioned_by_shards(table, layout, class.name, class.shard_formula(), layout.shard_formula("id")).raise()
-}
-
-unsafe extern "C-unwind" {
-    // catalog/pg_inherits.h
-    fn has_subclass(relation: pg_sys::Oid) -> bool;
-    fn find_inheritance_children(parent: pg_sys::Oid, lockmode: pg_sys::LOCKMODE) -> *mut pg_sys::List;
+    let [read, shard] = [class.layout, layout].map(|layout| layout.shard_formula("id"));
+    messages::not_partitioned_by_shards(table, layout, class.name, read, shard).raise()
 }
 
 /// Whether other tables inherit from this one. Any of them may have a row, and no rule says which.
 fn has_children(relid: pg_sys::Oid) -> bool {
     // SAFETY: the relation exists. The children are not used, so they need no lock. has_subclass() is fast, but
     // may be true for a table whose children are gone; the list is accurate.
-    unsafe { guarded(|| has_subclass(relid) && !find_inheritance_children(relid, pg_sys::NoLock as i32).is_null()) }
+    unsafe { call!(has_subclass(relid)) && !call!(find_inheritance_children(relid, pg_sys::NoLock as i32)).is_null() }
 }
 
-/// The name of a foreign table's server, and the server's options host, port and dbname; null for an option
+/// A foreign table, the name of its server, and the server's options host, port and dbname; null for an option
 /// that is not set. A port that is not a number, such as the list for several hosts, is null too.
-fn server_of_foreign_table(relid: pg_sys::Oid) -> [Nullable; 4] {
+fn location_of_foreign_table(relid: pg_sys::Oid) -> Location {
     // SAFETY: a foreign table has a server, and the server's name is a C string.
     unsafe {
         let server = &*call!(GetForeignServer((*call!(GetForeignTable(relid))).serverid));
@@ -122,7 +113,7 @@ fn server_of_foreign_table(relid: pg_sys::Oid) -> [Nullable; 4] {
         let host = option(server, c"host").map(text);
         let port = option(server, c"port").and_then(number);
         let dbname = option(server, c"dbname").map(text);
-        [name, host, port, dbname]
+        [Some(relid.into()), name, host, port, dbname]
     }
 }
 

@@ -24,7 +24,7 @@ pub struct OperatorClass {
     /// The name in SQL.
     pub name: &'static str,
     /// A layout with the shard in that place.
-    layout: &'static Layout,
+    pub layout: &'static Layout,
     /// Support function 2 for a bigint.
     hash: unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> pg_sys::Datum,
 }
@@ -41,11 +41,6 @@ impl OperatorClass {
         self.layout.shard_shift() == layout.shard_shift()
             && self.layout.shard_bits == layout.shard_bits
             && self.layout.shard_place.is_xored() == layout.shard_place.is_xored()
-    }
-
-    /// The shard that it reads, as an SQL expression.
-    pub fn shard_formula(&self) -> String {
-        self.layout.shard_formula("id")
     }
 }
 

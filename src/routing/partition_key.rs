@@ -5,19 +5,8 @@ use crate::postgres::call::guarded;
 use crate::postgres::report::{c_text, no_such_table};
 use pgrx::PgRelation;
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::mem::offset_of;
-
-/// The head of `FormData_pg_partitioned_table` (catalog/pg_partitioned_table.h).
-#[repr(C)]
-#[allow(nonstandard_style, reason = "the name is C's")]
-struct FormData_pg_partitioned_table {
-    partrelid: pg_sys::Oid,
-    partstrat: c_char,
-    partnatts: i16,
-    partdefid: pg_sys::Oid,
-    partattrs: pg_sys::int2vector,
-}
 
 /// The head of `PartitionKeyData` (utils/partcache.h).
 #[repr(C)]
@@ -35,7 +24,7 @@ struct PartitionKeyData {
 
 /// A character until 15, an enum of characters from 16 on.
 #[cfg(feature = "pg15")]
-type Strategy = c_char;
+type Strategy = std::ffi::c_char;
 #[cfg(not(feature = "pg15"))]
 type Strategy = pg_sys::PartitionStrategy::Type;
 
@@ -87,7 +76,7 @@ impl PartitionedTable {
             if tuple.is_null() {
                 return false;
             }
-            let form = pg_sys::GETSTRUCT(tuple).cast::<FormData_pg_partitioned_table>();
+            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_partitioned_table>();
             let first = (*form).partattrs.values.as_ptr();
             let is_column = (*form).partnatts == 1 && *first != 0;
             call!(ReleaseSysCache(tuple));

@@ -5,21 +5,14 @@ use crate::convert::references::{TREE, TREE_COLUMN};
 use crate::postgres::call::guarded;
 use crate::postgres::encoding::from_server;
 use crate::postgres::query::{execute, rows, text};
+use crate::postgres::report::Raise;
 use pg_snowflake_ids::Layout;
+use pg_snowflake_policies::messages::convert as messages;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char};
 
 /// The condition that `k`, a row of `pg_constraint`, is enforced: from 18 on, a CHECK may be `NOT ENFORCED`.
 const IS_ENFORCED: &str = if cfg!(any(feature = "pg15", feature = "pg16", feature = "pg17")) { "" } else { "AND k.conenforced" };
-
-/// A CHECK on the column alone.
-pub struct Check {
-    /// The name, quoted.
-    pub name: String,
-    /// The table.
-    pub table: String,
-    expression: String,
-}
 
 impl Column {
     /// The highest value of another shard. A negative value counts as one: it is not an ID, and in a layout of
@@ -45,9 +38,11 @@ impl Column {
         }
     }
 
-    /// The enforced CHECKs on the column alone, of its table and of its children. A CHECK that a child only inherits is left out, because
-    /// it may come from a table outside the tree, whose owner wrote it.
-    pub fn checks(&self) -> Vec<Check> {
+    /// Refuses if an enforced CHECK on the column alone, of its table or of a child, would reject an ID. Raises core's error if the type is
+    /// a domain that does. A CHECK that a child only inherits is left out, because it may come from a table outside the tree, whose owner
+    /// wrote it. A CHECK may call any function that the owner of the tables chose.
+    pub fn check_constraints(&self, id: i64) {
+        self.is_true(&format!("{} IS NOT NULL", self.attribute.name), id);
         let sql = format!(
             "{TREE}{TREE_COLUMN}
             SELECT quote_ident(k.conname), format('%s.%I', c.relnamespace::regnamespace, c.relname), pg_get_expr(k.conbin, k.conrelid)
@@ -56,17 +51,12 @@ impl Column {
                 {IS_ENFORCED}
             JOIN pg_class AS c ON c.oid = a.attrelid AND (k.conislocal OR c.relispartition)"
         );
-        rows(&sql, &self.id_column.arguments(), |row| Check { name: row.get(1), table: row.get(2), expression: row.get(3) })
-    }
-
-    /// Raises core's error if the type is a domain that rejects the ID.
-    pub fn check_type(&self, id: i64) {
-        self.is_true(&format!("{} IS NOT NULL", self.attribute.name), id);
-    }
-
-    /// Whether an ID satisfies the CHECK, which may call any function that the owner of the tables chose.
-    pub fn passes(&self, check: &Check, id: i64) -> bool {
-        self.is_true(&format!("({}) IS NOT FALSE", check.expression), id)
+        let checks: Vec<[String; 3]> = rows(&sql, &self.id_column.arguments(), |row| [row.get(1), row.get(2), row.get(3)]);
+        for [name, table, expression] in &checks {
+            if !self.is_true(&format!("({expression}) IS NOT FALSE"), id) {
+                messages::violates_constraint(name, table, id).raise();
+            }
+        }
     }
 
     /// The value of a condition for an ID in the column, with its type after the conversion.

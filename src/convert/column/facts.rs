@@ -55,11 +55,10 @@ impl Column {
     fn locked_sequence(&self) -> Option<ExistingSequence> {
         let mut existing = ExistingSequence::of(self)?;
         loop {
-            if existing.is_identity && !self.attribute.is_identity {
-                messages::detached_identity_sequence(&existing.name, self.name()).raise();
-            }
             if !existing.is_identity {
                 existing.check(self);
+            } else if !self.attribute.is_identity {
+                messages::detached_identity_sequence(&existing.name, self.name()).raise();
             }
             lock(existing.relid, pg_sys::ShareRowExclusiveLock);
             let again = ExistingSequence::of(self)?;
