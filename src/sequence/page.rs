@@ -257,13 +257,14 @@ pub unsafe fn write_seq_tuple(
             locked.set_tuple(run.last, 0);
             return true;
         };
-        let coverage = counter::cover(run, locked.covered(sys::storage_numbers(locator)), max_value, *layout);
+        let storage = sys::storage_numbers(locator);
+        let coverage = counter::cover(run, locked.covered(storage), max_value, *layout);
         let log_cnt = coverage.log_cnt(run);
         // The transaction ID makes this transaction's commit flush the record and wait for the synchronous
         // standby. Assigning one may fail, so it comes before the critical section; the abort then releases the
         // page, which has not changed.
         if coverage.is_new {
-            if locked.set_back(sys::storage_numbers(locator)).is_some_and(|set_back| run.first <= set_back.from) {
+            if locked.set_back(storage).is_some_and(|set_back| run.first <= set_back.from) {
                 return false;
             }
             sys::GetTopTransactionId();
@@ -276,7 +277,6 @@ pub unsafe fn write_seq_tuple(
             locked.set_tuple(coverage.last, 0);
             let lsn = log_seq_tuple(locator, locked.buffer, locked.tuple, locked.tuple_len);
             sys::PageSetLSN(locked.page, lsn);
-            let storage = sys::storage_numbers(locator);
             *locked.coverage_record() = CoverageRecord { last_value: coverage.last, lsn, storage, left: 0 };
         }
         locked.set_tuple(run.last, log_cnt);
@@ -286,7 +286,8 @@ pub unsafe fn write_seq_tuple(
     }
 }
 
-/// Writes core's own WAL record for a sequence, so that recovery and standbys need nothing of ours.
+/// Writes core's own WAL record for a sequence, so that recovery and standbys need nothing of ours. A whole `LockedPage` would be copied to
+/// the stack for each ID, with or without a record.
 #[cold]
 unsafe fn log_seq_tuple(
     locator: sys::RelFileLocator,
