@@ -278,7 +278,7 @@ fn a_session_that_loads_the_library_with_little_memory_opens_no_fence() {
     let cluster = Cluster::builder().setting("pg_snowflake.owned_shards", &owned).start();
     run(&mut cluster.connect(), "CREATE SEQUENCE s");
     let (mut lost, mut refused) = (0, 0);
-    for more in (1000..17_000).step_by(200) {
+    for more in (1000..20_000).step_by(200) {
         let mut client = cluster.connect();
         let pid = backend_pid(&mut client);
         let call = || client.simple_query("SELECT snowflake_nextval('s', 100)").err();
