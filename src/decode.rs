@@ -9,6 +9,7 @@ use pg_snowflake_ids::excerpt::ascii_excerpt;
 use pg_snowflake_ids::layout::{Fields, Layout, OutOfRange, Packed};
 use pg_snowflake_ids::{base32, explain, instant, uuid};
 use pg_snowflake_policies::messages::arguments as messages;
+use pgrx::pg_sys::NullableDatum;
 use pgrx::prelude::*;
 
 /// `snowflake_decode(id bigint, layout) → (created_at timestamptz, shard_id int, seq int)`
@@ -69,9 +70,9 @@ function_info_v1!(
 /// What `f` returns for the fields of the ID. A value that is not an ID of the layout is refused. The callers of this function are not
 /// `pg_extern`, whose guard and argument handling would take three times as long as reading the fields.
 #[inline(always)]
-fn with_fields(id: pg_sys::Datum, layout: pg_sys::Datum, f: impl FnOnce(&Layout, Fields) -> pg_sys::Datum) -> pg_sys::Datum {
-    let (id, bits) = (id.value() as i64, layout.value() as u64);
-    let call = |layout: &Packed| layout.is_id(id).then(|| f(layout, layout.split(id)));
+fn with_fields(id: &NullableDatum, layout: &NullableDatum, f: impl FnOnce(&Layout, Fields) -> pg_sys::Datum) -> pg_sys::Datum {
+    let (id, bits) = (id.value.value() as i64, layout.value.value() as u64);
+    let call = |layout: &Packed| if layout.is_id(id) { Some(f(layout, layout.split(id))) } else { None };
     // SAFETY: reading fields runs no SQL.
     unsafe { with_layout(bits, call) }.unwrap_or_else(|| refuse(id, bits))
 }

@@ -23,7 +23,7 @@ use pgrx::prelude::*;
 unsafe extern "C-unwind" fn snowflake_nextval_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: three arguments, none of them NULL: the function is STRICT.
     let [seq, shard_id, layout] = unsafe { arguments(fcinfo) };
-    next_id(oid(seq), Asked::Shard(shard_id.value() as i32), layout.value() as u64)
+    next_id(oid(seq), Asked::Shard(shard_id.value.value() as i32), layout.value.value() as u64)
 }
 
 /// `snowflake_nextval(seq regclass) → bigint`: the shard is `pg_snowflake.shard_id`, the layout the default.

@@ -35,14 +35,12 @@ impl SqlLayout {
 #[inline(always)]
 pub unsafe fn with_layout<T>(bits: u64, f: impl FnOnce(&Packed) -> Option<T>) -> Option<T> {
     static LAST: BackendLocal<Packed> = BackendLocal::new(Packed::new(DEFAULT));
-    let call = |last: &mut Packed| {
-        if last.bits() != bits {
-            *last = Packed::unpack(bits)?;
-        }
-        f(last)
-    };
-    // SAFETY: as the caller promises.
-    unsafe { LAST.with(call) }
+    // SAFETY: one thread, and the caller promises that there is no other reference.
+    let last = unsafe { &mut *LAST.as_ptr() };
+    if last.bits() != bits {
+        *last = Packed::unpack(bits)?;
+    }
+    f(last)
 }
 
 impl From<SqlLayout> for pg_sys::Datum {

@@ -89,7 +89,7 @@ impl Guard {
     ///
     /// `monotonic_us` is called for the first reading, after a step back, and when the wall clock has moved by
     /// more than a second since the last call: a smaller movement cannot hide a jump of more than a second.
-    #[inline]
+    #[inline(always)]
     pub fn observe(&mut self, wall_us: i64, monotonic_us: impl FnOnce() -> i64) -> (Now, Option<Step>) {
         let Some(last) = &mut self.last else {
             self.last = Some(LastReading::new(wall_us, monotonic_us()));
@@ -153,7 +153,7 @@ impl Clock {
     }
 
     /// Records a reading of the wall clock, in microseconds since 1970.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self, wall_us: i64) -> (Now, Option<Step>) {
         let monotonic_origin = &mut self.monotonic_origin;
         self.guard.observe(wall_us, || micros(monotonic_origin.get_or_insert_with(Instant::now).elapsed()))

@@ -14,6 +14,7 @@ pub const HASH_COMBINE_ADDEND: u64 = 0x49A0_F4DD_15E5_A8E3;
 const INITIAL: u32 = 0x9e37_79b9_u32.wrapping_add(4).wrapping_add(3_923_095);
 
 /// The macro `mix` of `common/hashfn.c`.
+#[inline(always)]
 const fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
     a = a.wrapping_sub(c) ^ c.rotate_left(4);
     c = c.wrapping_add(b);

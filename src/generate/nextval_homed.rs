@@ -50,8 +50,8 @@ impl InPartition {
 unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: five arguments, none of them NULL: the function is STRICT.
     let [seq, shard_id, modulus, generators, layout] = unsafe { arguments(fcinfo) };
-    let [shard_id, modulus, generators] = [shard_id, modulus, generators].map(|int| int.value() as i32);
-    let wanted = InPartition { shard_id, modulus, generators, layout: layout.value() as u64 };
+    let [shard_id, modulus, generators] = [shard_id, modulus, generators].map(|int| int.value.value() as i32);
+    let wanted = InPartition { shard_id, modulus, generators, layout: layout.value.value() as u64 };
     match next_homed_id_fast(oid(seq), wanted) {
         Some(id) => id.into(),
         None => next_homed_id_guarded(oid(seq), wanted).into(),
@@ -61,22 +61,20 @@ unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(fcinfo: pg_sys::Func
 /// The fast path. The arguments are usually those of the previous call, and comparing them costs less than checking them.
 fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
     static LAST: BackendLocal<Option<(InPartition, Packed, Homed<'static>)>> = BackendLocal::new(None);
-    // SAFETY: generating an ID does not generate another. No frame up to the server's holds anything with a destructor.
-    unsafe {
-        LAST.with(|last| {
-            let (layout, homed) = match last {
-                Some((last, layout, homed)) if *last == wanted => (layout, homed),
-                _ => {
-                    let layout = Packed::unpack(wanted.layout)?;
-                    let InPartition { shard_id, modulus, generators, .. } = wanted;
-                    let homed = Homed::in_partition(&layout, shard_id, modulus, generators).ok()?;
-                    let (_, layout, homed) = last.insert((wanted, layout, homed));
-                    (layout, homed)
-                }
-            };
-            sequence::next_homed_fast(seq, layout, homed, Asked::Class(homed.class))
-        })
-    }
+    // SAFETY: one thread, and generating an ID does not generate another.
+    let last = unsafe { &mut *LAST.as_ptr() };
+    let (layout, homed) = match last {
+        Some((last, layout, homed)) if *last == wanted => (layout, homed),
+        _ => {
+            let layout = Packed::unpack(wanted.layout)?;
+            let InPartition { shard_id, modulus, generators, .. } = wanted;
+            let homed = Homed::in_partition(&layout, shard_id, modulus, generators).ok()?;
+            let (_, layout, homed) = last.insert((wanted, layout, homed));
+            (layout, homed)
+        }
+    };
+    // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
+    unsafe { sequence::next_homed_fast(seq, layout, homed, Asked::Class(homed.class)) }
 }
 
 /// The slow path, which raises the errors.

@@ -18,21 +18,19 @@ macro_rules! function_info_v1 {
 
 pub(crate) use function_info_v1;
 
-/// The arguments of a call: `PG_GETARG_DATUM()`.
+/// The arguments of a call.
 ///
 /// # Safety
 /// The call has `N` arguments.
-pub unsafe fn arguments<const N: usize>(fcinfo: pg_sys::FunctionCallInfo) -> [pg_sys::Datum; N] {
+#[inline(always)]
+pub unsafe fn arguments<'a, const N: usize>(fcinfo: pg_sys::FunctionCallInfo) -> &'a [pg_sys::NullableDatum; N] {
     // SAFETY: as the caller promises.
-    unsafe {
-        let first = (&raw const (*fcinfo).args).cast::<pg_sys::NullableDatum>();
-        std::array::from_fn(|n| (*first.add(n)).value)
-    }
+    unsafe { &*(&raw const (*fcinfo).args).cast() }
 }
 
-/// The OID in a datum: `DatumGetObjectId()`.
-pub fn oid(datum: pg_sys::Datum) -> pg_sys::Oid {
-    pg_sys::Oid::from(datum.value() as u32)
+/// The OID in an argument: `PG_GETARG_OID()`.
+pub fn oid(argument: &pg_sys::NullableDatum) -> pg_sys::Oid {
+    pg_sys::Oid::from(argument.value.value() as u32)
 }
 
 /// An argument of a function that is not STRICT. `hint` says what can be null.

@@ -26,6 +26,7 @@ impl<T> BackendLocal<T> {
     ///
     /// # Safety
     /// `f` must not access the same variable again. It may call server functions that run no SQL.
+    #[inline(always)]
     pub unsafe fn with<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: one thread, and the caller promises that there is no other reference.
         f(unsafe { &mut *self.as_ptr() })

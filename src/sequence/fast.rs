@@ -131,7 +131,10 @@ struct LockedRecentPage {
 #[inline(always)]
 unsafe fn lock_recent_page(elm: &mut SeqTableData) -> Option<LockedRecentPage> {
     let RecentPage { catalog_version, visits_left, locator, buffer, definition } = elm.recent_page;
-    elm.recent_page.visits_left = visits_left.checked_sub(1)?;
+    if visits_left == 0 {
+        return None;
+    }
+    elm.recent_page.visits_left = visits_left - 1;
     // SAFETY: the transaction holds the lock on the relation, so its storage exists.
     unsafe {
         if catalog_version != elm.passed_checks.catalog_version

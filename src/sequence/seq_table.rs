@@ -150,6 +150,7 @@ impl SeqTableData {
     ///
     /// # Safety
     /// In a transaction. May raise an ERROR.
+    #[inline(always)]
     pub unsafe fn lock(&mut self) -> bool {
         let lxid = sys::current_lxid();
         if self.lxid == lxid {
@@ -207,7 +208,7 @@ static SEQHASHTAB: BackendLocal<SeqHashTab> = BackendLocal::new(SeqHashTab {
 impl SeqHashTab {
     #[inline(always)]
     fn find(&mut self, relid: pg_sys::Oid) -> Option<&mut SeqTableData> {
-        let index = self.index_of(relid)?;
+        let Some(index) = self.index_of(relid) else { return None };
         self.entries.get_mut(index)
     }
 
@@ -221,6 +222,7 @@ impl SeqHashTab {
     }
 
     /// Adds an entry, and returns its index.
+    #[cold]
     fn add(&mut self, relid: pg_sys::Oid) -> Result<usize, TryReserveError> {
         memory::fallible(|| self.entries.try_reserve(1).and(self.indexes.try_reserve(1)))?;
         let index = self.entries.len();
@@ -282,13 +284,13 @@ impl Hasher for OidHasher {
 ///
 /// # Safety
 /// As for [`BackendLocal::with`]: `f` must not access the table again.
+#[inline(always)]
 pub unsafe fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> T) -> T {
-    // SAFETY: as the caller promises.
-    unsafe {
-        SEQHASHTAB.with(|table| match table.enter(relid) {
-            Ok(elm) => f(elm),
-            Err(_) => memory::out_of_memory(size_of::<SeqTableData>()),
-        })
+    // SAFETY: one thread, and the caller promises that there is no other reference.
+    let table = unsafe { &mut *SEQHASHTAB.as_ptr() };
+    match table.enter(relid) {
+        Ok(elm) => f(elm),
+        Err(_) => memory::out_of_memory(size_of::<SeqTableData>()),
     }
 }
 
@@ -297,8 +299,8 @@ pub unsafe fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData
 /// # Safety
 /// As for [`with_entry`].
 pub unsafe fn with_found_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> Option<T>) -> Option<T> {
-    // SAFETY: as the caller promises.
-    unsafe { SEQHASHTAB.with(|table| f(table.find(relid)?)) }
+    // SAFETY: one thread, and the caller promises that there is no other reference.
+    f(unsafe { &mut *SEQHASHTAB.as_ptr() }.find(relid)?)
 }
 
 /// Records the last ID that a batch returned from the sequence `relid`.

@@ -178,14 +178,15 @@ pub unsafe fn GETSTRUCT<T>(tuple: pg_sys::HeapTupleHeader) -> *mut T {
 ///
 /// # Safety
 /// `buffer` is pinned.
+#[inline(always)]
 pub unsafe fn BufferGetPage(buffer: pg_sys::Buffer) -> pg_sys::Page {
     // SAFETY: a pinned buffer is in range; local buffers have negative numbers.
     unsafe {
         if buffer < 0 {
-            let index = usize::try_from(-buffer - 1).unwrap_unchecked();
+            let index = (-buffer - 1) as usize;
             (*pg_sys::LocalBufferBlockPointers.add(index)).cast()
         } else {
-            let index = usize::try_from(buffer - 1).unwrap_unchecked();
+            let index = (buffer - 1) as usize;
             pg_sys::BufferBlocks.add(index * pg_sys::BLCKSZ as usize)
         }
     }
