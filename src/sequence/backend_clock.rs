@@ -35,22 +35,24 @@ static BACKEND_CLOCK: BackendLocal<BackendClock> = BackendLocal::new(BackendCloc
 const RECENT_CYCLES: u64 = 4096;
 
 impl BackendClock {
-    /// Reads the clock. Every reading is made here, so that none that is used is older than one used before.
-    fn read(&mut self) -> (Now, Option<Step>) {
-        // Read before the clock, so that the reading is never older than it seems.
-        self.cycles = self.cycles().unwrap_or_default();
+    /// Reads the clock. Every reading is made here, so that none that is used is older than one used before. `cycles` have been read
+    /// before, so that the reading is never older than it seems.
+    #[inline(always)]
+    fn read(&mut self, cycles: Option<u64>) -> (Now, Option<Step>) {
+        self.cycles = cycles.unwrap_or_default();
         self.statement = statement_start();
         let (now, step) = self.clock.read(sys::unix_us());
         self.recent = now;
         (now, step)
     }
 
-    /// The last reading, if this statement made it within [`RECENT_CYCLES`].
-    fn recent(&mut self) -> Option<Now> {
-        let since = self.cycles()?.wrapping_sub(self.cycles);
-        (since < RECENT_CYCLES && statement_start() == self.statement).then_some(self.recent)
+    /// Whether this statement made the last reading, within [`RECENT_CYCLES`] of these cycles.
+    #[inline(always)]
+    fn is_recent(&self, cycles: u64) -> bool {
+        cycles.wrapping_sub(self.cycles) < RECENT_CYCLES && statement_start() == self.statement
     }
 
+    #[inline(always)]
     fn cycles(&mut self) -> Option<u64> {
         self.has_steady_cycles.get_or_insert_with(sys::has_steady_cycles).then(sys::cycles)
     }
@@ -83,7 +85,8 @@ pub fn read_silently() -> Now {
     // SAFETY: reading a clock runs no SQL.
     unsafe {
         BACKEND_CLOCK.with(|clock| {
-            let (now, step) = clock.read();
+            let cycles = clock.cycles();
+            let (now, step) = clock.read(cycles);
             clock.unreported = step.or(clock.unreported);
             now
         })
@@ -92,18 +95,17 @@ pub fn read_silently() -> Now {
 
 /// Reads the clock, or reuses a recent reading of this statement. Returns `None` if the clock has stepped;
 /// [`read`] then reports the step. Raises no error.
+#[inline(always)]
 pub fn recent() -> Option<Now> {
-    // SAFETY: reading a clock runs no SQL.
-    unsafe {
-        BACKEND_CLOCK.with(|clock| {
-            if let Some(now) = clock.recent() {
-                return Some(now);
-            }
-            let (now, step) = clock.read();
-            clock.unreported = step;
-            step.is_none().then_some(now)
-        })
+    // SAFETY: one thread, and reading a clock runs no SQL.
+    let clock = unsafe { &mut *BACKEND_CLOCK.as_ptr() };
+    let cycles = clock.cycles();
+    if cycles.is_some_and(|cycles| clock.is_recent(cycles)) {
+        return Some(clock.recent);
     }
+    let (now, step) = clock.read(cycles);
+    clock.unreported = step;
+    if step.is_none() { Some(now) } else { None }
 }
 
 /// Records that counters were issued with a reading.
