@@ -1,6 +1,6 @@
 //! The fields, ticks, counters and IDs of a layout.
 
-use super::Layout;
+use super::{Layout, ShardPlace};
 use std::error::Error;
 use std::fmt;
 
@@ -162,7 +162,16 @@ impl Layout {
     /// ```
     #[inline]
     pub const fn id(&self, counter: i64, shard: u32) -> i64 {
-        self.compose(Fields { tick: self.tick_of(counter), shard, seq: (counter & self.seq_mask()) as u32 })
+        // As compose() does, in half of the instructions: a counter has its tick above its seq.
+        let shard = shard as i64;
+        match self.shard_place {
+            ShardPlace::AboveSeq => {
+                let seq = counter & self.seq_mask();
+                (counter ^ seq) << self.shard_bits | shard << self.seq_bits | seq
+            }
+            ShardPlace::Lowest => counter << self.shard_bits | shard,
+            ShardPlace::LowestXored => counter << self.shard_bits | (counter & (self.shards() - 1)) ^ shard,
+        }
     }
 
     /// The ID of these fields. The caller must keep each field within its width.
