@@ -123,14 +123,13 @@ endif
 # So that `make all install` installs what it has built.
 .NOTPARALLEL:
 
-# For tests, optimizing across the units of the last crate would take a third of the time after a change.
-# For release, the linker is the system's: lld keeps the tables for unwinding of functions that it drops, a tenth of the file.
+# Except for tests, the linker is the system's: lld keeps the tables for unwinding of functions that it drops, a tenth of the file.
 all:
 	$(refuse_what_is_missing)
 	@for folder in '$(build)/$(PROFILE)' '$(shared)'; do mkdir -p "$$folder" 2>/dev/null && test -w "$$folder" || { \
 		echo "make: $$folder belongs to another user: remove it, or run make as that user" >&2; exit 1; }; done
 	@rm -rf '$(stage)' '$(stage).new' && touch '$(started)'
-	$(call cargo,rustc) --crate-type cdylib -- $(if $(settings),-Clto=off,$(system_linker))
+	$(call cargo,rustc) --crate-type cdylib -- $(if $(filter testing,$(PROFILE)),,$(system_linker))
 	@test -f '$(built)' || { echo 'make: cargo has not written $(built): does its configuration set build.target?' >&2; exit 1; }
 	mkdir '$(stage).new'
 	cat $(sql) >'$(stage).new/pg_snowflake--$(version).sql'

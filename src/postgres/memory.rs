@@ -65,13 +65,14 @@ pub fn check() {
 // pgrx guards each call of the server by `sigsetjmp()`. When an ERROR arrives there, pgrx copies it with `CopyErrorData()`, still
 // under guards. If memory is short, that raises another ERROR, which is copied in turn, until PostgreSQL's stack of errors is full,
 // and it ends the whole server: "ERRORDATA_STACK_SIZE exceeded". So this library has its own `CopyErrorData()` and
-// `FreeErrorData()`, which cannot fail. They are hidden symbols, which the linker prefers for this library, and nobody else sees.
+// `FreeErrorData()`, which cannot fail. They are hidden symbols, which the linker prefers for this library, and nobody else sees; and
+// weak ones, as the standard library's reference to one of them is.
 #[cfg(all(any(target_os = "linux", target_os = "macos"), not(test)))]
 macro_rules! hidden_symbol {
     ($name:literal, $function:path) => {
         std::arch::global_asm!(
             #[cfg(target_os = "linux")]
-            concat!(".globl ", $name, "\n.hidden ", $name, "\n.type ", $name, ", %function\n", $name, ":"),
+            concat!(".weak ", $name, "\n.hidden ", $name, "\n.type ", $name, ", %function\n", $name, ":"),
             #[cfg(target_os = "macos")]
             concat!(".globl _", $name, "\n.private_extern _", $name, "\n_", $name, ":"),
             #[cfg(target_arch = "x86_64")]
