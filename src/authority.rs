@@ -63,8 +63,8 @@ impl Authority for Asked {
 
     #[inline(always)]
     fn permit(self, layout: &Packed) -> Result<&'static Permit, Option<Denied>> {
-        // SAFETY: one thread, and whoever had an earlier reference has returned, or was left by an ERROR.
-        let last = unsafe { &(*PERMITS.as_ptr())[0] };
+        // SAFETY: whoever had an earlier reference has returned, or was left by an ERROR.
+        let last = &unsafe { PERMITS.get() }[0];
         if last.is_for(self, layout) { Ok(&last.permit) } else { permit_anew(self, layout) }
     }
 
@@ -115,7 +115,7 @@ fn version_with(of_leases: u64) -> u64 {
 #[cold]
 fn permit_anew(asked: Asked, layout: &Packed) -> Result<&'static Permit, Option<Denied>> {
     // SAFETY: as in permit(). Nothing below comes back here.
-    let permits = unsafe { &mut *PERMITS.as_ptr() };
+    let permits = unsafe { PERMITS.get() };
     if let Some(known) = permits.iter().position(|permitted| permitted.is_for(asked, layout)) {
         permits[..=known].rotate_right(1);
     } else {

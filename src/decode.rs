@@ -72,7 +72,7 @@ function_info_v1!(
 #[inline(always)]
 fn with_fields(id: &NullableDatum, layout: &NullableDatum, f: impl FnOnce(&Layout, Fields) -> pg_sys::Datum) -> pg_sys::Datum {
     let (id, bits) = (id.value.value() as i64, layout.value.value() as u64);
-    let call = |layout: &Packed| if layout.is_id(id) { Some(f(layout, layout.split(id))) } else { None };
+    let call = |layout: &Packed| layout.is_id(id).then(|| f(layout, layout.split(id)));
     // SAFETY: reading fields runs no SQL.
     unsafe { with_layout(bits, call) }.unwrap_or_else(|| refuse(id, bits))
 }

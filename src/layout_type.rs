@@ -35,8 +35,8 @@ impl SqlLayout {
 #[inline(always)]
 pub unsafe fn with_layout<T>(bits: u64, f: impl FnOnce(&Packed) -> Option<T>) -> Option<T> {
     static LAST: BackendLocal<Packed> = BackendLocal::new(Packed::new(DEFAULT));
-    // SAFETY: one thread, and the caller promises that there is no other reference.
-    let last = unsafe { &mut *LAST.as_ptr() };
+    // SAFETY: as the caller promises.
+    let last = unsafe { LAST.get() };
     if last.bits() != bits {
         *last = Packed::unpack(bits)?;
     }

@@ -63,8 +63,8 @@ pub fn mark(layout: &Layout, counter: i64) -> u64 {
     static MARKED: BackendLocal<(i64, Layout)> = BackendLocal::new((i64::MIN, DEFAULT));
     let Some(shared) = shared::get() else { return 0 };
     let tick = layout.tick_of(counter);
-    // SAFETY: one thread, and nothing below accesses the variable in another way. Not a closure, which would not be inlined.
-    let marked = unsafe { &mut *MARKED.as_ptr() };
+    // SAFETY: nothing below accesses the variable in another way.
+    let marked = unsafe { MARKED.get() };
     if marked.0 < tick || !marked.1.has_same_ticks(layout) {
         raise_mark(shared, layout, tick);
         *marked = (tick, *layout);

@@ -261,8 +261,8 @@ fn registry_end_quiet_time() -> pg_sys::TimestampTz {
 /// Whether one of the functions above is changing the tables. Their triggers refuse the changes of others.
 #[pg_extern(sql = false)]
 fn registry_is_own_change() -> bool {
-    // SAFETY: the closure calls nothing.
-    unsafe { OWN_CHANGE.with(|is_own| *is_own) }
+    // SAFETY: a plain read.
+    unsafe { *OWN_CHANGE.get() }
 }
 
 static OWN_CHANGE: BackendLocal<bool> = BackendLocal::new(false);
@@ -272,15 +272,15 @@ struct OwnChange;
 
 impl OwnChange {
     fn begin() -> Self {
-        // SAFETY: the closure calls nothing.
-        unsafe { OWN_CHANGE.with(|is_own| *is_own = true) };
+        // SAFETY: a plain write.
+        unsafe { *OWN_CHANGE.get() = true };
         OwnChange
     }
 }
 
 impl Drop for OwnChange {
     fn drop(&mut self) {
-        // SAFETY: the closure calls nothing.
-        unsafe { OWN_CHANGE.with(|is_own| *is_own = false) };
+        // SAFETY: a plain write.
+        unsafe { *OWN_CHANGE.get() = false };
     }
 }

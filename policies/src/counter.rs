@@ -390,7 +390,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
 
     let end = max_value.min(reading.max_counter);
     // At the end of bigint there is no next counter: saturating would issue the last one again.
-    let has_no_next = (state.is_called && first <= state.last_value) || matches!(highest_fetched, Some(fetched) if fetched == first);
+    let has_no_next = (state.is_called && first <= state.last_value) || highest_fetched == Some(first);
     if first > end || has_no_next {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }

@@ -35,13 +35,9 @@ static KEPT: BackendLocal<Vec<Kept>> = BackendLocal::new(Vec::new());
 fn forget(relid: pg_sys::Oid) {
     let is_concerned = |kept: &&mut Kept| relid == pg_sys::InvalidOid || kept.relid == relid;
     // SAFETY: whoever has the variable processes no messages meanwhile.
-    unsafe {
-        KEPT.with(|kept| {
-            for kept in kept.iter_mut().filter(is_concerned) {
-                kept.changes += 1;
-                kept.read = None;
-            }
-        });
+    for kept in unsafe { KEPT.get() }.iter_mut().filter(is_concerned) {
+        kept.changes += 1;
+        kept.read = None;
     }
 }
 
@@ -63,26 +59,18 @@ fn ranges_on_this_node(relid: pg_sys::Oid) -> pg_sys::Datum {
     listen(forget);
     let group = group();
     // SAFETY: copying the ranges runs no SQL.
-    let (changes, ranges) = unsafe {
-        KEPT.with(|kept| {
-            let kept = entry(kept, relid);
-            let read = kept.read.as_ref().filter(|read| Some(read.group) == group);
-            (kept.changes, read.map(|read| copy(&read.ranges)))
-        })
-    };
-    ranges.unwrap_or_else(|| {
+    let kept = entry(unsafe { KEPT.get() }, relid);
+    let changes = kept.changes;
+    let read = kept.read.as_ref().filter(|read| Some(read.group) == group);
+    read.map(|read| copy(&read.ranges)).unwrap_or_else(|| {
         let table = Table::read(relid).filter(Table::is_distributed_by_bigint);
         let (Some(group), Some(table)) = (group, table) else { not_distributed(relid) };
         let Multirange(ranges) = table.hashes_of_group(group);
         let datum = copy(&ranges);
-        // SAFETY: replaces a value.
-        unsafe {
-            KEPT.with(|kept| {
-                let kept = entry(kept, relid);
-                if kept.changes == changes {
-                    kept.read = Some(Read { group, ranges });
-                }
-            });
+        // SAFETY: replaces a value; the reference above is not used again.
+        let kept = entry(unsafe { KEPT.get() }, relid);
+        if kept.changes == changes {
+            kept.read = Some(Read { group, ranges });
         }
         datum
     })

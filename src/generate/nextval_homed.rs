@@ -61,8 +61,8 @@ unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(fcinfo: pg_sys::Func
 /// The fast path. The arguments are usually those of the previous call, and comparing them costs less than checking them.
 fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
     static LAST: BackendLocal<Option<(InPartition, Packed, Homed<'static>)>> = BackendLocal::new(None);
-    // SAFETY: one thread, and generating an ID does not generate another.
-    let last = unsafe { &mut *LAST.as_ptr() };
+    // SAFETY: generating an ID does not generate another.
+    let last = unsafe { LAST.get() };
     let (layout, homed) = match last {
         Some((last, layout, homed)) if *last == wanted => (layout, homed),
         _ => {
@@ -194,23 +194,22 @@ fn with_ranges<T>(Multirange(datum): Multirange, layout: Layout, f: impl FnOnce(
         check_count(datum);
         let packed = call!(pg_detoast_datum_packed(datum.cast_mut_ptr()));
         let bytes = content(packed);
-        KEPT.with(|kept| {
-            if let Some(parsed) = kept.iter().find(|parsed| parsed.bytes == bytes) {
-                return f(&parsed.ranges);
-            }
-            let multirange = call!(pg_detoast_datum(packed)).cast::<MultirangeType>();
-            let mut ranges = Vec::new();
-            memory::reserve(&mut ranges, (*multirange).rangeCount as usize);
-            let ranges = hash_ranges(ranges, bounds(multirange)).map_err(|invalid| Denied::NotHomed { invalid, layout })?;
-            if bytes.len() > MAX_KEPT_BYTES {
-                return f(&ranges);
-            }
-            if kept.len() == MAX_KEPT {
-                kept.remove(0);
-            }
-            let bytes = memory::copied(bytes);
-            f(&kept.push_mut(Parsed { bytes, ranges }).ranges)
-        })
+        let kept = KEPT.get();
+        if let Some(parsed) = kept.iter().find(|parsed| parsed.bytes == bytes) {
+            return f(&parsed.ranges);
+        }
+        let multirange = call!(pg_detoast_datum(packed)).cast::<MultirangeType>();
+        let mut ranges = Vec::new();
+        memory::reserve(&mut ranges, (*multirange).rangeCount as usize);
+        let ranges = hash_ranges(ranges, bounds(multirange)).map_err(|invalid| Denied::NotHomed { invalid, layout })?;
+        if bytes.len() > MAX_KEPT_BYTES {
+            return f(&ranges);
+        }
+        if kept.len() == MAX_KEPT {
+            kept.remove(0);
+        }
+        let bytes = memory::copied(bytes);
+        f(&kept.push_mut(Parsed { bytes, ranges }).ranges)
     }
 }
 

@@ -16,19 +16,14 @@ impl<T> BackendLocal<T> {
         BackendLocal(UnsafeCell::new(value))
     }
 
-    /// The value, for one thread.
-    #[inline(always)]
-    pub const fn as_ptr(&self) -> *mut T {
-        self.0.get()
-    }
-
-    /// Calls `f` with the value.
+    /// The value.
     ///
     /// # Safety
-    /// `f` must not access the same variable again. It may call server functions that run no SQL.
+    /// No other reference is used before the last use of this one. Meanwhile, server functions may be called that run no SQL.
     #[inline(always)]
-    pub unsafe fn with<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
+    #[allow(clippy::mut_from_ref, reason = "as static variables in C")]
+    pub unsafe fn get(&'static self) -> &'static mut T {
         // SAFETY: one thread, and the caller promises that there is no other reference.
-        f(unsafe { &mut *self.as_ptr() })
+        unsafe { &mut *self.0.get() }
     }
 }

@@ -136,13 +136,11 @@ static OUT_OF_MEMORY: BackendLocal<MaybeUninit<pg_sys::ErrorData>> = BackendLoca
 fn out_of_memory_data() -> *mut pg_sys::ErrorData {
     // SAFETY: a struct of numbers and pointers, for which zeros are valid. One thread, which reads it before the next error.
     unsafe {
-        OUT_OF_MEMORY.with(|data| {
-            let data = data.as_mut_ptr();
-            (*data).elevel = PgLogLevel::ERROR as c_int;
-            (*data).sqlerrcode = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int;
-            (*data).message = c"out of memory".as_ptr().cast_mut();
-            data
-        })
+        let data = OUT_OF_MEMORY.get().as_mut_ptr();
+        (*data).elevel = PgLogLevel::ERROR as c_int;
+        (*data).sqlerrcode = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int;
+        (*data).message = c"out of memory".as_ptr().cast_mut();
+        data
     }
 }
 

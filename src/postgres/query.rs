@@ -156,8 +156,8 @@ pub fn execute_kept(sql: &str, arguments: &[DatumWithOid]) {
 }
 
 fn kept(sql: &str) -> Option<&'static OwnedPreparedStatement> {
-    // SAFETY: the closure only reads.
-    unsafe { KEPT.with(|kept| kept.iter().find(|(key, _)| key == sql).map(|&(_, found)| found)) }
+    // SAFETY: comparing texts runs no SQL.
+    unsafe { KEPT.get() }.iter().find(|(key, _)| key == sql).map(|&(_, found)| found)
 }
 
 /// Prepares a statement and keeps it. After an ERROR nothing is kept, and the next call prepares it.
@@ -167,12 +167,12 @@ fn keep(sql: &str, arguments: &[DatumWithOid]) -> &'static OwnedPreparedStatemen
         let prepared = client.prepare_mut(&to_server(sql), &types).unwrap_or_else(|error| panic!("{sql}: {error}"));
         memory::check();
         let key = memory::copied_text(sql);
-        // SAFETY: the closure runs no SQL.
-        unsafe { KEPT.with(|kept| memory::reserve(kept, 1)) };
+        // SAFETY: what follows runs no SQL.
+        let kept = unsafe { KEPT.get() };
+        memory::reserve(kept, 1);
         // From here on, nothing fails.
         let statement: &'static OwnedPreparedStatement = Box::leak(Box::new(prepared.keep()));
-        // SAFETY: as above.
-        unsafe { KEPT.with(|kept| kept.push((key, statement))) };
+        kept.push((key, statement));
         statement
     })
 }

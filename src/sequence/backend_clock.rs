@@ -74,8 +74,8 @@ pub fn read() -> Now {
 
 /// Reports in the server log the step that a silent reading has seen, if any.
 pub fn report_step() {
-    // SAFETY: the closure calls nothing.
-    if let Some(step) = unsafe { BACKEND_CLOCK.with(|clock| clock.unreported.take()) } {
+    // SAFETY: a plain write.
+    if let Some(step) = unsafe { BACKEND_CLOCK.get() }.unreported.take() {
         report(step);
     }
 }
@@ -83,43 +83,40 @@ pub fn report_step() {
 /// Reads the clock. The next call of [`report_step`] or [`read`] reports a step. Raises no error.
 pub fn read_silently() -> Now {
     // SAFETY: reading a clock runs no SQL.
-    unsafe {
-        BACKEND_CLOCK.with(|clock| {
-            let cycles = clock.cycles();
-            let (now, step) = clock.read(cycles);
-            clock.unreported = step.or(clock.unreported);
-            now
-        })
-    }
+    let clock = unsafe { BACKEND_CLOCK.get() };
+    let cycles = clock.cycles();
+    let (now, step) = clock.read(cycles);
+    clock.unreported = step.or(clock.unreported);
+    now
 }
 
 /// Reads the clock, or reuses a recent reading of this statement. Returns `None` if the clock has stepped;
 /// [`read`] then reports the step. Raises no error.
 #[inline(always)]
 pub fn recent() -> Option<Now> {
-    // SAFETY: one thread, and reading a clock runs no SQL.
-    let clock = unsafe { &mut *BACKEND_CLOCK.as_ptr() };
+    // SAFETY: reading a clock runs no SQL.
+    let clock = unsafe { BACKEND_CLOCK.get() };
     let cycles = clock.cycles();
     if cycles.is_some_and(|cycles| clock.is_recent(cycles)) {
         return Some(clock.recent);
     }
     let (now, step) = clock.read(cycles);
     clock.unreported = step;
-    if step.is_none() { Some(now) } else { None }
+    step.is_none().then_some(now)
 }
 
 /// Records that counters were issued with a reading.
 #[inline(always)]
 pub fn note_issued(now: Now) {
-    // SAFETY: the closure calls nothing.
-    unsafe { BACKEND_CLOCK.with(|clock| clock.clock.note_issued(now)) }
+    // SAFETY: a plain write.
+    unsafe { BACKEND_CLOCK.get() }.clock.note_issued(now)
 }
 
 /// Reads the clock of this backend. Returns the reading, and the steps that the backend has seen.
 pub fn read_with_steps() -> (Now, Guard) {
     let now = read();
-    // SAFETY: the closure calls nothing.
-    (now, unsafe { BACKEND_CLOCK.with(|clock| *clock.clock.guard()) })
+    // SAFETY: a plain read.
+    (now, *unsafe { BACKEND_CLOCK.get() }.clock.guard())
 }
 
 fn report(step: Step) {

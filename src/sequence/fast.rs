@@ -103,8 +103,8 @@ unsafe fn repeat_checks<'a, A: Authority>(
     // After the lock, which may have been waited for.
     let permit = authority.permit(layout).ok()?;
     let now = backend_clock::recent()?;
-    // SAFETY: one thread, and whoever had an earlier reference has returned, or was left by an ERROR.
-    let reading = unsafe { &mut *READING.as_ptr() };
+    // SAFETY: whoever had an earlier reference has returned, or was left by an ERROR.
+    let reading = unsafe { READING.get() };
     reading.update(layout, permit.policy, now);
     Some((permit, reading))
 }
@@ -131,10 +131,7 @@ struct LockedRecentPage {
 #[inline(always)]
 unsafe fn lock_recent_page(elm: &mut SeqTableData) -> Option<LockedRecentPage> {
     let RecentPage { catalog_version, visits_left, locator, buffer, definition } = elm.recent_page;
-    if visits_left == 0 {
-        return None;
-    }
-    elm.recent_page.visits_left = visits_left - 1;
+    elm.recent_page.visits_left = visits_left.checked_sub(1)?;
     // SAFETY: the transaction holds the lock on the relation, so its storage exists.
     unsafe {
         if catalog_version != elm.passed_checks.catalog_version

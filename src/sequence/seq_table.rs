@@ -208,7 +208,7 @@ static SEQHASHTAB: BackendLocal<SeqHashTab> = BackendLocal::new(SeqHashTab {
 impl SeqHashTab {
     #[inline(always)]
     fn find(&mut self, relid: pg_sys::Oid) -> Option<&mut SeqTableData> {
-        let Some(index) = self.index_of(relid) else { return None };
+        let index = self.index_of(relid)?;
         self.entries.get_mut(index)
     }
 
@@ -283,12 +283,11 @@ impl Hasher for OidHasher {
 /// Calls `f` with the entry of a sequence, which is created if there is none: `hash_search()` with `HASH_ENTER`.
 ///
 /// # Safety
-/// As for [`BackendLocal::with`]: `f` must not access the table again.
+/// As for [`BackendLocal::get`]: `f` must not access the table again.
 #[inline(always)]
 pub unsafe fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> T) -> T {
-    // SAFETY: one thread, and the caller promises that there is no other reference.
-    let table = unsafe { &mut *SEQHASHTAB.as_ptr() };
-    match table.enter(relid) {
+    // SAFETY: as the caller promises.
+    match unsafe { SEQHASHTAB.get() }.enter(relid) {
         Ok(elm) => f(elm),
         Err(_) => memory::out_of_memory(size_of::<SeqTableData>()),
     }
@@ -299,8 +298,8 @@ pub unsafe fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData
 /// # Safety
 /// As for [`with_entry`].
 pub unsafe fn with_found_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> Option<T>) -> Option<T> {
-    // SAFETY: one thread, and the caller promises that there is no other reference.
-    f(unsafe { &mut *SEQHASHTAB.as_ptr() }.find(relid)?)
+    // SAFETY: as the caller promises.
+    f(unsafe { SEQHASHTAB.get() }.find(relid)?)
 }
 
 /// Records the last ID that a batch returned from the sequence `relid`.
@@ -313,7 +312,7 @@ pub fn set_last(relid: pg_sys::Oid, id: i64) {
 /// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `highest_fetched`, so that the session never repeats an ID.
 pub fn reset_sequence_caches() {
     // SAFETY: no entry is in use while a utility command runs.
-    unsafe { SEQHASHTAB.with(|table| table.entries.iter_mut().for_each(SeqTableData::reset)) }
+    unsafe { SEQHASHTAB.get() }.entries.iter_mut().for_each(SeqTableData::reset)
 }
 
 /// Removes the entries of dropped sequences, if the session has used so many since the last time that looking is worth its cost. Core
@@ -322,20 +321,18 @@ pub fn reset_sequence_caches() {
 /// # Safety
 /// In a transaction, while no entry is in use. May raise an ERROR.
 pub unsafe fn forget_dropped_sequences() {
-    // SAFETY: the closures do not access the table again.
-    unsafe {
-        if SEQHASHTAB.with(|table| table.entries.len() < table.due_at) {
-            return;
-        }
-        let changed = SEQHASHTAB.with(|table| {
-            let mut relids = Vec::new();
-            memory::reserve(&mut relids, table.entries.len());
-            relids.extend(table.entries.iter().filter(|elm| may_be_dropped(elm)).map(|elm| elm.relid));
-            relids
-        });
-        let dropped = if changed.is_empty() { changed } else { dropped(changed) };
-        SEQHASHTAB.with(|table| table.forget(&dropped));
+    // SAFETY: what follows calls no function of the server.
+    let table = unsafe { SEQHASHTAB.get() };
+    if table.entries.len() < table.due_at {
+        return;
     }
+    let mut changed = Vec::new();
+    memory::reserve(&mut changed, table.entries.len());
+    changed.extend(table.entries.iter().filter(|elm| may_be_dropped(elm)).map(|elm| elm.relid));
+    // SAFETY: in a transaction.
+    let dropped = if changed.is_empty() { changed } else { unsafe { dropped(changed) } };
+    // SAFETY: the reference above is not used again.
+    unsafe { SEQHASHTAB.get() }.forget(&dropped);
 }
 
 /// Whether the session has processed a message about the sequence since it last read the page, as it does when it notices a DROP.
