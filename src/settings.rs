@@ -45,39 +45,33 @@ pub fn define(define_others: impl FnOnce()) {
         // Without the values of its settings, the library would generate IDs that they forbid.
         messages::loaded_in_parallel().raise();
     }
-    Setting::ShardId.define(|name, flags| {
-        define_number(
-            name,
-            c"Sets the shard that this database generates IDs for.",
-            c"It applies to calls of snowflake_nextval() that do not pass a shard. Set it with ALTER DATABASE, or under Citus with ALTER SYSTEM on each node. -1 means unset.",
-            &SHARD_ID,
-            -1..=i32::MAX,
-            GucContext::Suset,
-            flags,
-        );
-    });
-    Setting::MaxLead.define(|name, flags| {
-        define_number(
-            name,
-            c"Sets how far IDs can run ahead of the clock before a call waits.",
-            c"IDs run ahead of the clock on a busy sequence, and after the clock has stepped back.",
-            &MAX_LEAD,
-            0..=MAX_LEAD_MS,
-            GucContext::Suset,
-            flags | GucFlags::UNIT_MS,
-        );
-    });
-    Setting::MaxWait.define(|name, flags| {
-        define_number(
-            name,
-            c"Sets the maximum time that a call waits for the clock.",
-            c"A call that would have to wait longer fails at once. 0 disables waiting.",
-            &MAX_WAIT,
-            0..=i32::MAX,
-            GucContext::Suset,
-            flags | GucFlags::UNIT_MS,
-        );
-    });
+    define_number(
+        Setting::ShardId,
+        c"Sets the shard that this database generates IDs for.",
+        c"It applies to calls of snowflake_nextval() that do not pass a shard. Set it with ALTER DATABASE, or under Citus with ALTER SYSTEM on each node. -1 means unset.",
+        &SHARD_ID,
+        -1..=i32::MAX,
+        GucContext::Suset,
+        GucFlags::empty(),
+    );
+    define_number(
+        Setting::MaxLead,
+        c"Sets how far IDs can run ahead of the clock before a call waits.",
+        c"IDs run ahead of the clock on a busy sequence, and after the clock has stepped back.",
+        &MAX_LEAD,
+        0..=MAX_LEAD_MS,
+        GucContext::Suset,
+        GucFlags::UNIT_MS,
+    );
+    define_number(
+        Setting::MaxWait,
+        c"Sets the maximum time that a call waits for the clock.",
+        c"A call that would have to wait longer fails at once. 0 disables waiting.",
+        &MAX_WAIT,
+        0..=i32::MAX,
+        GucContext::Suset,
+        GucFlags::UNIT_MS,
+    );
     define_others();
     // SAFETY: a C string, at library load.
     unsafe { call!(MarkGUCPrefixReserved(c"pg_snowflake".as_ptr())) };
@@ -85,19 +79,20 @@ pub fn define(define_others: impl FnOnce()) {
 
 /// Defines a setting that is a number, and whose changes are counted.
 pub fn define_number(
-    name: &'static CStr,
+    setting: Setting,
     short: &'static CStr,
     long: &'static CStr,
     value: &'static GucSetting<i32>,
     range: RangeInclusive<i32>,
     context: GucContext,
-    flags: GucFlags,
+    unit: GucFlags,
 ) {
     let (min, max) = range.into_inner();
-    // SAFETY: the hook only counts.
-    unsafe {
-        GucRegistry::define_int_guc_with_hooks(name, short, long, value, min, max, context, flags, None, Some(assign_number), None);
-    }
+    setting.define(|name, flags| {
+        let (flags, assign) = (flags | unit, Some(assign_number as _));
+        // SAFETY: the hook only counts.
+        unsafe { GucRegistry::define_int_guc_with_hooks(name, short, long, value, min, max, context, flags, None, assign, None) };
+    });
 }
 
 unsafe extern "C-unwind" fn assign_number(_value: c_int, _extra: *mut c_void) {

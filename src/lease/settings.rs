@@ -37,17 +37,15 @@ pub fn define() {
             );
         }
     });
-    Setting::Lease.define(|name, flags| {
-        settings::define_number(
-            name,
-            c"Sets the length of a lease.",
-            c"The server renews its leases after a third of it. After a crash, it generates no IDs for up to this long.",
-            &LEASE,
-            MIN_LEASE_MS..=MAX_LEASE_MS,
-            GucContext::Sighup,
-            flags | GucFlags::UNIT_MS,
-        );
-    });
+    settings::define_number(
+        Setting::Lease,
+        c"Sets the length of a lease.",
+        c"The server renews its leases after a third of it. After a crash, it generates no IDs for up to this long.",
+        &LEASE,
+        MIN_LEASE_MS..=MAX_LEASE_MS,
+        GucContext::Sighup,
+        GucFlags::UNIT_MS,
+    );
     // A running server keeps its name: the registry would hand its leases over to another one.
     Setting::Node.define(|name, flags| {
         GucRegistry::define_string_guc(
