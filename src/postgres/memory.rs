@@ -65,14 +65,13 @@ pub fn check() {
 // pgrx guards each call of the server by `sigsetjmp()`. When an ERROR arrives there, pgrx copies it with `CopyErrorData()`, still
 // under guards. If memory is short, that raises another ERROR, which is copied in turn, until PostgreSQL's stack of errors is full,
 // and it ends the whole server: "ERRORDATA_STACK_SIZE exceeded". So this library has its own `CopyErrorData()` and
-// `FreeErrorData()`, which cannot fail. They are hidden symbols, which the linker prefers for this library, and nobody else sees; and
-// weak ones, as the standard library's reference to one of them is.
+// `FreeErrorData()`, which cannot fail. They are hidden symbols, which the linker prefers for this library, and nobody else sees.
 #[cfg(all(any(target_os = "linux", target_os = "macos"), not(test)))]
 macro_rules! hidden_symbol {
-    ($name:literal, $function:path) => {
+    ($binding:literal, $name:literal, $function:path) => {
         std::arch::global_asm!(
             #[cfg(target_os = "linux")]
-            concat!(".weak ", $name, "\n.hidden ", $name, "\n.type ", $name, ", %function\n", $name, ":"),
+            concat!($binding, " ", $name, "\n.hidden ", $name, "\n.type ", $name, ", %function\n", $name, ":"),
             #[cfg(target_os = "macos")]
             concat!(".globl _", $name, "\n.private_extern _", $name, "\n_", $name, ":"),
             #[cfg(target_arch = "x86_64")]
@@ -85,9 +84,9 @@ macro_rules! hidden_symbol {
 }
 // The unit tests run without a server.
 #[cfg(not(test))]
-hidden_symbol!("CopyErrorData", copy_error_data);
+hidden_symbol!(".globl", "CopyErrorData", copy_error_data);
 #[cfg(not(test))]
-hidden_symbol!("FreeErrorData", free_error_data);
+hidden_symbol!(".globl", "FreeErrorData", free_error_data);
 
 type CopyErrorData = unsafe extern "C-unwind" fn() -> *mut pg_sys::ErrorData;
 type FreeErrorData = unsafe extern "C-unwind" fn(*mut pg_sys::ErrorData);
@@ -118,9 +117,10 @@ pub fn prepare() {
 }
 
 // Thread-local storage with a destructor is registered with glibc, which ends the process if it gets no memory for that: for pgrx, at
-// the first error of a session. A backend's only thread ends with the process, so nothing has to be destroyed.
+// the first error of a session. A backend's only thread ends with the process, so nothing has to be destroyed. The symbol is weak, as the
+// standard library's reference is: where both are linked as a whole, the assembler warns of a difference.
 #[cfg(all(target_os = "linux", not(test)))]
-hidden_symbol!("__cxa_thread_atexit_impl", register_no_destructor);
+hidden_symbol!(".weak", "__cxa_thread_atexit_impl", register_no_destructor);
 
 #[cfg(all(target_os = "linux", not(test)))]
 extern "C" fn register_no_destructor(_: *mut c_void, _: *mut c_void, _: *mut c_void) -> c_int {

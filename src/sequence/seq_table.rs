@@ -321,7 +321,7 @@ pub fn reset_sequence_caches() {
 /// # Safety
 /// In a transaction, while no entry is in use. May raise an ERROR.
 pub unsafe fn forget_dropped_sequences() {
-    // SAFETY: what follows calls no function of the server.
+    // SAFETY: nothing runs SQL until its last use.
     let table = unsafe { SEQHASHTAB.get() };
     if table.entries.len() < table.due_at {
         return;
