@@ -52,25 +52,26 @@ const LIMITS: [Limit; 71] = [
     most("ms_of_a_connection", OURS, CORE, 1.3).on(&[16, 17, 18, 19]),
     most("ms_of_a_connection", OURS, PGEDGE, 1.4).on(&[15]),
     most("ms_of_a_connection", OURS, PGEDGE, 1.2).on(&[16, 17, 18, 19]),
-    most("ms_of_load", OURS, PGEDGE, 3.0).on(&[15]),
+    most("ms_of_load", OURS, PGEDGE, 2.7).on(&[15]),
     most("ms_of_load", OURS, PGEDGE, 2.5).on(&[16, 17, 18, 19]),
-    alone("mb_of_the_library", OURS, 2.4),
+    alone("mb_of_the_library", OURS, 1.8),
     most("wal_records_per_1000000_ids", OURS, CORE, 0.01),
     // What is left for checks and arithmetic. An ID from the cache, or of a batch, needs no page. A batch returns its rows itself, so
     // the whole statements are compared. The bounds leave room for noise above what a quiet machine shows.
     most("ns_per_id", OURS, "floor_lock", 1.75),
     most("ns_per_id", OURS_64, "floor_clock", 1.5),
     most("ns_per_id_with_loop", BATCH, "floor_clock", 1.2),
-    // 1 % above what was counted when they were set: they find what no time shows on a shared machine.
-    most("instructions_per_id", OURS, "floor_lock", 2.406).on(&[19]),
-    most("instructions_per_id", OURS, "floor_lock", 1.969).on(&[18]),
-    most("instructions_per_id", OURS, "floor_lock", 1.879).on(&[15]),
-    most("instructions_per_id", OURS_64, "floor_clock", 6.064).on(&[19]),
-    most("instructions_per_id", OURS_64, "floor_clock", 6.860).on(&[18]),
-    most("instructions_per_id", OURS_64, "floor_clock", 6.880).on(&[15]),
-    most("instructions_per_id", BATCH, "floor_clock", 3.416).on(&[19]),
-    most("instructions_per_id", BATCH, "floor_clock", 3.544).on(&[18]),
-    most("instructions_per_id", BATCH, "floor_clock", 3.316).on(&[15]),
+    // 1 % above what was counted when they were set, and 5 % on 19, where two counts differ by up to 25 instructions: they find what no
+    // time shows on a shared machine.
+    most("instructions_per_id", OURS, "floor_lock", 2.182).on(&[19]),
+    most("instructions_per_id", OURS, "floor_lock", 1.916).on(&[18]),
+    most("instructions_per_id", OURS, "floor_lock", 1.831).on(&[15]),
+    most("instructions_per_id", OURS_64, "floor_clock", 6.755).on(&[19]),
+    most("instructions_per_id", OURS_64, "floor_clock", 6.308).on(&[18]),
+    most("instructions_per_id", OURS_64, "floor_clock", 6.232).on(&[15]),
+    most("instructions_per_id", BATCH, "floor_clock", 3.530).on(&[19]),
+    most("instructions_per_id", BATCH, "floor_clock", 3.202).on(&[18]),
+    most("instructions_per_id", BATCH, "floor_clock", 2.954).on(&[15]),
     // What a user gains by CACHE where several sessions share a sequence.
     least("tps_of_100_ids_8_clients", OURS_64, CORE, 3.0),
     least("tps_of_100_ids_8_clients", OURS_64, CORE_64, 2.0),
