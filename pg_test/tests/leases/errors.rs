@@ -20,6 +20,8 @@ fn assert_refused_because(server: &Cluster, client: &mut Client, reason: &str) {
     assert!(shown.contains(reason), "{reason:?} is not in {shown:?}");
     let error = assert_refused(client, GENERATE, NO_LEASE);
     assert!(error.detail().is_some() && error.hint().is_some(), "{error:?}");
+    // The worker publishes the reason first.
+    assert!(comes_true(|| warnings(server) > 0), "{}", server.log());
     assert!(server.log().contains(reason), "{reason:?} is not in the log:\n{}", server.log());
 }
 
