@@ -124,9 +124,9 @@ endif
 # So that `make all install` installs what it has built.
 .NOTPARALLEL:
 
-# Linked as a whole, and by the system's linker: lld keeps the tables for unwinding of functions that it drops, a tenth of the file. For
-# tests, optimizing even across the units of the last crate would take a third of the time after a change. In a profile, `lto` would keep
-# both from sharing the other crates.
+# With link-time optimization, and the system's linker: lld keeps the tables for unwinding of functions that it drops, a tenth of the file.
+# For tests, optimizing even across the units of the last crate would take a third of the time after a change. In a profile, `lto` would
+# keep both from sharing the other crates; -Cembed-bitcode is what it needs, and cargo leaves out without it.
 all:
 	$(refuse_what_is_missing)
 	@for folder in '$(build)/$(PROFILE)' '$(shared)'; do mkdir -p "$$folder" 2>/dev/null && test -w "$$folder" || { \

@@ -118,7 +118,7 @@ pub fn prepare() {
 
 // Thread-local storage with a destructor is registered with glibc, which ends the process if it gets no memory for that: for pgrx, at
 // the first error of a session. A backend's only thread ends with the process, so nothing has to be destroyed. The symbol is weak, as the
-// standard library's reference is: where both are linked as a whole, the assembler warns of a difference.
+// standard library's reference is: with link-time optimization, the assembler warns of a difference.
 #[cfg(all(target_os = "linux", not(test)))]
 hidden_symbol!(".weak", "__cxa_thread_atexit_impl", register_no_destructor);
 

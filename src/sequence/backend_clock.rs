@@ -31,7 +31,7 @@ static BACKEND_CLOCK: BackendLocal<BackendClock> = BackendLocal::new(BackendCloc
 
 /// Reuse a clock reading for this many CPU cycles: 1 to 4 microseconds, no more than may pass between any
 /// reading and its use. Reading the clock is more than half of the cost of a cached ID, and reading the cycle
-/// counter costs half as much: a CACHE 64 ID takes 24 ns instead of 39, and a CACHE 1 ID 118 instead of 129.
+/// counter costs half as much: a CACHE 64 ID took 24 ns instead of 39, and a CACHE 1 ID 118 instead of 129.
 const RECENT_CYCLES: u64 = 4096;
 
 impl BackendClock {
