@@ -9,8 +9,8 @@
 //! A helper panics, and so fails its test, if a server, a program or a statement does not do what the helper needs. Helpers of the same
 //! name do the same in a [`Database`] as on a [`Cluster`].
 //!
-//! The tests are in two binaries. `servers` states what holds at any speed: a busy machine makes it slower, never red.
-//! `figures` measures time, rates and the processor, and needs the machine to itself.
+//! Of the binaries of tests, `servers` states what holds at any speed: a busy machine makes it slower, never red. `delays`, of the bench,
+//! measures rates and delays, and needs the machine to itself.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -1,21 +1,13 @@
-//! Processes as the kernel shows them: their children, CPU time and memory; and processes that are stopped for a while.
+//! Processes as the kernel shows them: their children, sleeps and memory; and processes that are stopped for a while.
 
 use crate::wait::comes_true;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use postgres::Client;
 use std::process::Child;
-use std::time::Duration;
 
 pub fn backend_pid(client: &mut Client) -> i32 {
     client.query_one("SELECT pg_backend_pid()", &[]).expect("a server answers").get(0)
-}
-
-/// How long a process of one thread has had a processor so far.
-pub fn cpu_time(pid: i32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).expect("the process lives");
-    let ns = stat.split(' ').next().and_then(|field| field.parse().ok());
-    Duration::from_nanos(ns.expect("a number of nanoseconds"))
 }
 
 /// How often a process has slept so far, waiting for something.

@@ -138,10 +138,10 @@ pub fn short() -> Result {
     run.show_green("the short suite is green")
 }
 
-/// The tests on real servers whose name contains `name`, including the timed ones.
+/// The tests on real servers whose name contains `name`.
 pub fn named(name: &str) -> Result {
     let mut run = Run::default();
-    let binaries = ["servers", "figures", "campaign", "bench"].map(|binary| ["--test", binary]);
+    let binaries = ["servers", "campaign", "bench"].map(|binary| ["--test", binary]);
     let binaries = [binaries.as_flattened(), &["--bin", "bench", "--bin", "dev", "--", name]].concat();
     run.tests(&format!("tests named {name}"), &mut tests(&binaries))?;
     if !run.report.has_tests() {
@@ -152,9 +152,9 @@ pub fn named(name: &str) -> Result {
 }
 
 /// Tests of rates and delays, which need the machine to themselves.
-pub fn figures() -> Result {
+pub fn delays() -> Result {
     let mut run = Run::default();
-    run.tests("rates and delays", &mut tests(&["--test", "figures"]))?;
+    run.tests("rates and delays", &mut tests(&["--test", "delays"]))?;
     run.show_green("rates and delays are as they should be")
 }
 
@@ -226,7 +226,7 @@ fn format() -> Result {
 fn clippy() -> Result {
     compile(&OURS, &["--all-targets"])?;
     // They are not targets of "all", since they run only by name.
-    compile(&OURS, &["--test", "servers", "--test", "campaign", "--test", "valgrind", "--test", "figures"])?;
+    compile(&OURS, &["--test", "servers", "--test", "campaign", "--test", "valgrind", "--test", "delays"])?;
     // Nothing is linked here, so the engine, which needs a C++ compiler, can be absent: naming a library is enough.
     execute(
         behind(&cargo(&["clippy", "--manifest-path", FUZZ_CRATE, "--all-targets", "--features", "targets", "--", "-D", "warnings"]))

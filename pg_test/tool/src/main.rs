@@ -34,7 +34,7 @@ enum Command {
         name: String,
     },
     TestInServer,
-    Figures,
+    Delays,
     Examples,
     Surroundings {
         /// Part of the names of the tests to run; all without it.
@@ -82,7 +82,7 @@ fn run(command: Command) -> Result {
         Command::TestShort => checks::short(),
         Command::TestServer { name } => checks::named(&name),
         Command::TestInServer => checks::in_server(),
-        Command::Figures => checks::figures(),
+        Command::Delays => checks::delays(),
         Command::Examples => checks::examples(),
         Command::Surroundings { name } => checks::surroundings(name.as_deref()),
         Command::Lint => checks::lint(),

@@ -1,9 +1,9 @@
-//! How long a shard has no IDs when its holder changes, and what its lease costs. `tests/leases` states what holds at any speed.
+//! How long a shard has no IDs when its holder changes, and what its lease costs. `pg_test/tests/leases` states what holds at any speed.
 
 use crate::part_of_machine;
 use pg_snowflake_harness::leases::{GENERATE, Registry, answers_kept_back, first_id, holder, start, waiting_sessions, wants_shard_5};
 use pg_snowflake_harness::prelude::*;
-use pg_snowflake_harness::process::cpu_time;
+use pg_snowflake_harness::process::sleeps;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -178,14 +178,14 @@ fn a_new_shard_has_ids_within_three_seconds_of_a_late_answer() {
     assert!(elapsed < Duration::from_secs(3), "{elapsed:?}");
 }
 
-/// Beside the others: it sleeps, and reads the time of one process alone.
+/// The worker claims three times in each lease of 10 s, and sleeps twice for each claim. Other tests do not change how often it sleeps.
 #[test]
-fn the_lease_worker_uses_less_than_a_thousandth_of_a_core() {
+fn the_lease_worker_wakes_less_than_once_a_second() {
     let (_registry, server, _client) = holder(&ms(DEFAULT));
     let worker = server.processes("lease worker")[0].as_raw();
-    let before = cpu_time(worker);
+    let before = sleeps(worker);
     sleep(Duration::from_secs(30));
-    let used = cpu_time(worker) - before;
-    println!("{used:?} in 30 s");
-    assert!(used <= Duration::from_millis(30), "{used:?} in 30 s");
+    let wakes = sleeps(worker) - before;
+    println!("{wakes} times in 30 s");
+    assert!((1..30).contains(&wakes), "{wakes} times in 30 s");
 }
