@@ -17,11 +17,11 @@ static EVERYWHERE: AtomicU64 = AtomicU64::new(1);
 /// All changes that are counted here: as long as it is the same, none has to be looked at.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
-/// The changes of relations in `pg_class`, which has the privileges on a sequence, its owner and its storage.
-static PG_CLASS: Changes = Changes::none();
-
 /// The changes of rows of `pg_sequence`.
 static PG_SEQUENCE: Changes = Changes::none();
+
+/// The changes of rows of `pg_sequence` and of relations in `pg_class`, which has the privileges on a sequence, its owner and its storage.
+static SEQUENCE: Changes = Changes::none();
 
 /// The number of changes of rows, by the hash of their key. Rows of the same slot are not distinguished, so a change of one counts for all
 /// of them: with 1024 slots, 1 of 1024 changes of another relation concerns a sequence.
@@ -88,7 +88,7 @@ pub fn pg_sequence_version(hash: u32) -> u64 {
 /// when the caches that core's `nextval()` reads are refreshed.
 pub fn catalog_version(hash: u32) -> u64 {
     // Each count only grows, so equal sums are equal counts.
-    EVERYWHERE.load(Ordering::Relaxed) + PG_CLASS.of(hash) + PG_SEQUENCE.of(hash)
+    EVERYWHERE.load(Ordering::Relaxed) + SEQUENCE.of(hash)
 }
 
 /// The hash of a relation in the messages about it.
@@ -102,11 +102,12 @@ pub unsafe fn hash(relid: pg_sys::Oid) -> u32 {
 }
 
 unsafe extern "C-unwind" fn pg_class_callback(_: pg_sys::Datum, _cache: c_int, hash: u32) {
-    PG_CLASS.count(hash);
+    SEQUENCE.count(hash);
 }
 
 unsafe extern "C-unwind" fn pg_sequence_callback(_: pg_sys::Datum, _cache: c_int, hash: u32) {
     PG_SEQUENCE.count(hash);
+    SEQUENCE.count(hash);
 }
 
 unsafe extern "C-unwind" fn everywhere_callback(_: pg_sys::Datum, _cache: c_int, _hash: u32) {
@@ -137,7 +138,7 @@ fn increment(count: &AtomicU64) {
     CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The number of changes and aborts so far.
+/// As long as it is the same, there has been no change or abort.
 #[inline(always)]
 pub fn changes() -> u64 {
     CHANGES.load(Ordering::Relaxed)
