@@ -54,7 +54,9 @@ impl BackendClock {
 
     #[inline(always)]
     fn cycles(&mut self) -> Option<u64> {
-        self.has_steady_cycles.get_or_insert_with(sys::has_steady_cycles).then(sys::cycles)
+        // Without a write for each ID.
+        let is_steady = self.has_steady_cycles == Some(true) || *self.has_steady_cycles.get_or_insert_with(sys::has_steady_cycles);
+        is_steady.then(sys::cycles)
     }
 }
 
@@ -101,8 +103,11 @@ pub fn recent() -> Option<Now> {
         return Some(clock.recent);
     }
     let (now, step) = clock.read(cycles);
-    clock.unreported = step;
-    step.is_none().then_some(now)
+    if step.is_some() {
+        clock.unreported = step;
+        return None;
+    }
+    Some(now)
 }
 
 /// Records that counters were issued with a reading.
