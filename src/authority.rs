@@ -58,41 +58,43 @@ impl Authority for Asked {
     type Denied = Denied;
 
     fn prepare(self, layout: &Packed) -> Result<(), Denied> {
-        if self.permit(layout).is_ok() { Ok(()) } else { self.class(**layout).map(drop) }
+        // SAFETY: called between two calls of a sequence, which keep no permit.
+        let is_permitted = unsafe { self.permit(layout.bits()) }.is_ok();
+        if is_permitted { Ok(()) } else { self.class(**layout).map(drop) }
     }
 
     #[inline(always)]
-    fn permit(self, layout: &Packed) -> Result<&'static Permit, Option<Denied>> {
-        // SAFETY: whoever had an earlier reference has returned, or was left by an ERROR.
-        let last = &unsafe { PERMITS.get() }[0];
-        if last.is_for(self, layout) { Ok(&last.permit) } else { permit_anew(self, layout) }
+    unsafe fn permit(self, layout: u64) -> Result<&'static mut Permit, Option<Denied>> {
+        // SAFETY: as the caller promises.
+        let permits = unsafe { PERMITS.get() };
+        if !permits[0].is_for(self, layout) {
+            move_to_front(permits, self, layout)?;
+        }
+        Ok(&mut permits[0].permit)
     }
 
     #[inline(always)]
-    fn confirm(self, permit: &Permit, layout: &Layout, run: Run) -> bool {
-        permit.version == version_with(lease::mark(layout, run.last))
+    fn confirm(self, permit: &Permit, run: Run) -> bool {
+        permit.version == version_with(lease::mark(permit.reading.layout(), run.last))
     }
 }
 
-/// A permit, and what it is for.
+/// A permit, and the shards that were asked for.
 #[derive(Clone, Copy)]
 struct Permitted {
     asked: Asked,
-    /// The [bits](Packed::bits) of the layout.
-    layout: u64,
     permit: Permit,
 }
 
 impl Permitted {
     #[inline(always)]
-    fn is_for(&self, asked: Asked, layout: &Packed) -> bool {
-        self.asked == asked && self.layout == layout.bits() && is_current(&self.permit)
+    fn is_for(&self, asked: Asked, layout: u64) -> bool {
+        self.asked == asked && self.permit.reading.layout().bits() == layout && is_current(&self.permit)
     }
 }
 
 /// The last permits, the latest first: a setting and a lease can be of thousands of shards, and a session can use some in turn.
-static PERMITS: BackendLocal<[Permitted; 4]> =
-    BackendLocal::new([Permitted { asked: Asked::ThisDatabase, layout: 0, permit: Permit::NONE }; 4]);
+static PERMITS: BackendLocal<[Permitted; 4]> = BackendLocal::new([Permitted { asked: Asked::ThisDatabase, permit: Permit::NONE }; 4]);
 
 /// Whether nothing has changed that the permit depends on.
 #[inline(always)]
@@ -112,21 +114,20 @@ fn version_with(of_leases: u64) -> u64 {
     settings::changes() + of_leases
 }
 
+/// Moves the permit to the front. If it is not known or no longer holds, it is asked for.
 #[cold]
-fn permit_anew(asked: Asked, layout: &Packed) -> Result<&'static Permit, Option<Denied>> {
-    // SAFETY: as in permit(). Nothing below comes back here.
-    let permits = unsafe { PERMITS.get() };
+fn move_to_front(permits: &mut [Permitted], asked: Asked, layout: u64) -> Result<(), Option<Denied>> {
     if let Some(known) = permits.iter().position(|permitted| permitted.is_for(asked, layout)) {
         permits[..=known].rotate_right(1);
     } else {
-        let decided = decide(asked, layout)?;
+        let decided = decide(asked, Packed::unpack(layout).ok_or(None)?)?;
         permits.rotate_right(1);
         permits[0] = decided;
     }
-    Ok(&permits[0].permit)
+    Ok(())
 }
 
-fn decide(asked: Asked, layout: &Packed) -> Result<Permitted, Option<Denied>> {
+fn decide(asked: Asked, layout: Packed) -> Result<Permitted, Option<Denied>> {
     // Read first, because what it counts may change meanwhile.
     let version = version();
     // With a known shard, class() reads no table: only the registry's assignment can vanish meanwhile, and with a registry, the group is
@@ -134,9 +135,9 @@ fn decide(asked: Asked, layout: &Packed) -> Result<Permitted, Option<Denied>> {
     if asked == Asked::ThisDatabase && known_shard().is_none() {
         return Err(None);
     }
-    let class = asked.class(**layout)?;
-    let ticks = lease::ticks_of(class, layout)?;
-    Ok(Permitted { asked, layout: layout.bits(), permit: Permit { class, ticks, policy: settings::policy(), version } })
+    let class = asked.class(*layout)?;
+    let ticks = lease::ticks_of(class, &layout)?;
+    Ok(Permitted { asked, permit: Permit::new(class, layout, settings::policy(), ticks, version) })
 }
 
 fn in_layout(shard: i32, layout: Layout) -> Result<Class, Denied> {

@@ -1,12 +1,14 @@
 //! The SQL functions that decode and encode IDs. They read no setting, and only `snowflake_explain(id)` reads a clock.
 
-use crate::layout_type::{SqlLayout, unpacked, with_layout};
+use crate::layout_type::{SqlLayout, unpacked};
 use crate::postgres::arguments::{arguments, function_info_v1};
+use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::report::Raise;
 use crate::postgres::result_row::result_row;
 use crate::postgres::timestamp::{statement_start_us, timestamptz, unix_us_of};
 use pg_snowflake_ids::excerpt::ascii_excerpt;
 use pg_snowflake_ids::layout::{Fields, Layout, OutOfRange, Packed};
+use pg_snowflake_ids::presets::DEFAULT;
 use pg_snowflake_ids::{base32, explain, instant, uuid};
 use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::pg_sys::NullableDatum;
@@ -71,10 +73,15 @@ function_info_v1!(
 /// `pg_extern`, whose guard and argument handling would take three times as long as reading the fields.
 #[inline(always)]
 fn with_fields(id: &NullableDatum, layout: &NullableDatum, f: impl FnOnce(&Layout, Fields) -> pg_sys::Datum) -> pg_sys::Datum {
+    // The layout is usually that of the last call, and comparing costs less than unpacking.
+    static LAST: BackendLocal<Packed> = BackendLocal::new(Packed::new(DEFAULT));
     let (id, bits) = (id.value.value() as i64, layout.value.value() as u64);
-    let call = |layout: &Packed| layout.is_id(id).then(|| f(layout, layout.split(id)));
     // SAFETY: reading fields runs no SQL.
-    unsafe { with_layout(bits, call) }.unwrap_or_else(|| refuse(id, bits))
+    let last = unsafe { LAST.get() };
+    if last.bits() != bits {
+        *last = Packed::unpack(bits).unwrap_or_else(|| refuse(id, bits));
+    }
+    if last.is_id(id) { f(last, last.split(id)) } else { refuse(id, bits) }
 }
 
 /// Raises the error of [`with_fields`].

@@ -5,7 +5,7 @@ mod nextval_homed;
 
 use crate::authority::{self, Asked};
 use crate::error::Error;
-use crate::layout_type::{SqlLayout, unpacked, with_layout};
+use crate::layout_type::{SqlLayout, unpacked};
 use crate::postgres::arguments::{arguments, function_info_v1, oid};
 use crate::postgres::report::Raise;
 use crate::sequence;
@@ -23,7 +23,7 @@ use pgrx::prelude::*;
 unsafe extern "C-unwind" fn snowflake_nextval_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: three arguments, none of them NULL: the function is STRICT.
     let [seq, shard_id, layout] = unsafe { arguments(fcinfo) };
-    next_id(oid(seq), Asked::Shard(shard_id.value.value() as i32), layout.value.value() as u64)
+    next_id(oid(seq), Some(shard_id.value.value() as i32), layout.value.value() as u64)
 }
 
 /// `snowflake_nextval(seq regclass) → bigint`: the shard is `pg_snowflake.shard_id`, the layout the default.
@@ -34,7 +34,7 @@ unsafe extern "C-unwind" fn snowflake_nextval_wrapper(fcinfo: pg_sys::FunctionCa
 unsafe extern "C-unwind" fn snowflake_nextval_of_this_shard_wrapper(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: one argument, which is not NULL: the function is STRICT.
     let [seq] = unsafe { arguments(fcinfo) };
-    next_id(oid(seq), Asked::ThisDatabase, DEFAULT.pack())
+    next_id(oid(seq), None, DEFAULT.pack())
 }
 
 function_info_v1!(pg_finfo_snowflake_nextval_wrapper, pg_finfo_snowflake_nextval_of_this_shard_wrapper);
@@ -42,18 +42,18 @@ function_info_v1!(pg_finfo_snowflake_nextval_wrapper, pg_finfo_snowflake_nextval
 /// Takes the fast path and, if that returns no ID, the guarded one, which raises the errors. The callers of this function are not
 /// `pg_extern`, whose guard and argument handling would cost more than the fast path does.
 #[inline(always)]
-fn next_id(seq: pg_sys::Oid, asked: Asked, packed: u64) -> pg_sys::Datum {
-    // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor. Generating an ID runs no SQL.
-    match unsafe { with_layout(packed, |layout| sequence::next_fast(seq, layout, asked)) } {
+fn next_id(seq: pg_sys::Oid, shard_id: Option<i32>, packed: u64) -> pg_sys::Datum {
+    // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
+    match unsafe { sequence::next_fast(seq, packed, Asked::shard(shard_id)) } {
         Some(id) => id.into(),
-        None => next_id_guarded(seq, asked, packed).into(),
+        None => next_id_guarded(seq, shard_id, packed).into(),
     }
 }
 
 /// The slow path: a session's first ID from a sequence, and every ID that the fast path cannot return.
 #[cold]
-fn next_id_guarded(seq: pg_sys::Oid, asked: Asked, packed: u64) -> i64 {
-    let call = || sequence::next(seq, unpacked(packed), asked).unwrap_or_else(|error| error.raise("snowflake_nextval", seq));
+fn next_id_guarded(seq: pg_sys::Oid, shard: Option<i32>, packed: u64) -> i64 {
+    let call = || sequence::next(seq, unpacked(packed), Asked::shard(shard)).unwrap_or_else(|error| error.raise("snowflake_nextval", seq));
     // SAFETY: called directly from the server, at the bottom of Rust's frames.
     unsafe { pg_sys::panic::pgrx_extern_c_guard(call) }
 }

@@ -1,13 +1,12 @@
 //! The SQL type `snowflake_layout`: a layout in 8 bytes, passed by value. An argument of it costs nothing, and
 //! a typo raises an error where it is written, not when the first row is inserted.
 
-use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::report::Raise;
 use crate::postgres::result_row::ResultRow;
 use crate::postgres::timestamp::{interval, now_us, timestamptz};
-use pg_snowflake_ids::layout::{Layout, Packed};
+use pg_snowflake_ids::layout::Layout;
 use pg_snowflake_ids::layout_spec::{self, SpecError};
-use pg_snowflake_ids::presets::{DEFAULT, PRESETS};
+use pg_snowflake_ids::presets::PRESETS;
 use pg_snowflake_policies::messages::arguments as messages;
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;
@@ -25,22 +24,6 @@ impl SqlLayout {
     pub fn of_datum(datum: pg_sys::Datum) -> Option<SqlLayout> {
         Layout::unpack(datum.value() as u64).map(SqlLayout)
     }
-}
-
-/// Calls `f` with the layout of these bits; `None` if they are not a packed layout. It is usually that of the last call, and comparing
-/// costs less than unpacking.
-///
-/// # Safety
-/// `f` neither runs SQL nor evaluates expressions. If it calls the server, its frames hold nothing with a destructor.
-#[inline(always)]
-pub unsafe fn with_layout<T>(bits: u64, f: impl FnOnce(&Packed) -> Option<T>) -> Option<T> {
-    static LAST: BackendLocal<Packed> = BackendLocal::new(Packed::new(DEFAULT));
-    // SAFETY: as the caller promises.
-    let last = unsafe { LAST.get() };
-    if last.bits() != bits {
-        *last = Packed::unpack(bits)?;
-    }
-    f(last)
 }
 
 impl From<SqlLayout> for pg_sys::Datum {

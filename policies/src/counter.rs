@@ -57,11 +57,12 @@ pub struct Policy {
     pub max_wait_us: i64,
 }
 
-/// A clock reading in the ticks of a layout. Its divisions take 10 ns, which IDs of the same reading share.
+/// A clock reading in the ticks of a layout. Its divisions take 10 ns, which IDs of the same tick share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     layout: Packed,
-    policy: Policy,
+    pub(crate) policy: Policy,
+    pub(crate) ticks: Ticks,
     now: Now,
     /// The tick of the reading.
     now_tick: i64,
@@ -69,49 +70,75 @@ pub struct Reading {
     high_water_tick: i64,
     /// `max_lead` in ticks.
     max_lead_ticks: i64,
-    /// [`Layout::max_tick`] and [`Layout::max_counter`].
-    max_tick: i64,
-    max_counter: i64,
+    /// A counter above `above` (from the cache: `cached_above`) and at most `up_to` is within the limits of clock, layout and lease.
+    above: i64,
+    cached_above: i64,
+    up_to: i64,
+    /// When the tick of the reading began, in microseconds since 1970.
+    since_us: i64,
+    /// For how long all but `now` stays as it is from then on: a tick, or 0 after a step back.
+    valid_us: u64,
+}
+
+const fn lower(one: i64, other: i64) -> i64 {
+    if one < other { one } else { other }
 }
 
 impl Reading {
-    /// The reading in the ticks of this layout.
+    /// The reading in the ticks of this layout. Only `ticks` may be used: those of the lease, or [`Ticks::ALL`] if the server needs none.
     #[inline]
-    pub const fn new(layout: Packed, policy: Policy, now: Now) -> Self {
-        let mut reading = Reading { layout, policy, now, now_tick: 0, high_water_tick: 0, max_lead_ticks: 0, max_tick: 0, max_counter: 0 };
-        reading.set_limits();
+    pub const fn new(layout: Packed, policy: Policy, ticks: Ticks, now: Now) -> Self {
+        let max_lead_ticks = layout.layout().ticks_in(policy.max_lead_us);
+        let [now_tick, high_water_tick, above, cached_above, up_to, since_us] = [0; 6];
+        let mut reading = Reading {
+            layout,
+            policy,
+            ticks,
+            now,
+            now_tick,
+            high_water_tick,
+            max_lead_ticks,
+            above,
+            cached_above,
+            up_to,
+            since_us,
+            valid_us: 0,
+        };
         reading.set_ticks();
         reading
     }
 
-    /// Makes this what [`Reading::new`] would return, and computes only what differs.
+    /// Makes this what [`Reading::new`] would return with this reading of the clock, and computes only what differs.
     #[inline(always)]
-    pub fn update(&mut self, layout: &Packed, policy: Policy, now: Now) {
-        if self.layout != *layout || self.policy != policy {
-            (self.layout, self.policy) = (*layout, policy);
-            self.set_limits();
-        } else if self.now == now {
-            return;
-        }
+    pub fn update(&mut self, now: Now) {
         self.now = now;
-        self.set_ticks();
+        if now.high_water_us > now.reading_us || now.reading_us.wrapping_sub(self.since_us) as u64 >= self.valid_us {
+            self.set_ticks();
+        }
     }
 
-    const fn set_limits(&mut self) {
-        let layout = self.layout.layout();
-        self.max_lead_ticks = layout.ticks_in(self.policy.max_lead_us);
-        (self.max_tick, self.max_counter) = (layout.max_tick(), layout.max_counter());
-    }
-
-    #[inline(always)]
     const fn set_ticks(&mut self) {
         let (layout, Now { reading_us, high_water_us }) = (self.layout.layout(), self.now);
         self.now_tick = layout.tick_at(reading_us);
-        self.high_water_tick = if high_water_us > reading_us { layout.tick_at(high_water_us) } else { self.now_tick };
+        (self.since_us, self.valid_us) = (layout.instant_of(self.now_tick), layout.tick_us() as u64);
+        self.high_water_tick = self.now_tick;
+        if high_water_us > reading_us {
+            self.high_water_tick = layout.tick_at(high_water_us);
+            self.valid_us = 0;
+        }
+        let limit = lower(lower(self.lead_limit(), layout.max_tick()), self.ticks.last);
+        self.above = self.last_before(self.floor_tick());
+        self.cached_above = self.last_before(self.high_water_tick);
+        self.up_to = if self.now_tick < 0 || limit < 0 { i64::MIN } else { layout.last_counter_in(limit) };
+    }
+
+    /// The last counter before the tick, and before the first tick that may be used.
+    const fn last_before(&self, tick: i64) -> i64 {
+        let first = if tick < self.ticks.first { self.ticks.first } else { tick };
+        self.layout.layout().last_counter_in(first.saturating_sub(1))
     }
 
     /// The highest tick that may be issued, by the limit of the lead.
-    #[inline(always)]
     const fn lead_limit(&self) -> i64 {
         self.now_tick + self.max_lead_ticks
     }
@@ -122,12 +149,6 @@ impl Reading {
         &self.layout
     }
 
-    /// The limits on lead and waiting.
-    #[inline(always)]
-    pub const fn policy(&self) -> Policy {
-        self.policy
-    }
-
     /// The clock reading.
     #[inline(always)]
     pub const fn now(&self) -> Now {
@@ -136,10 +157,9 @@ impl Reading {
 
     /// The lowest tick that may be issued: the clock's. After a step back, it is the tick after the high-water
     /// mark's, in which IDs may have been issued.
-    #[inline(always)]
-    fn floor_tick(&self) -> i64 {
+    const fn floor_tick(&self) -> i64 {
         let has_stepped_back = self.now.high_water_us > self.now.reading_us;
-        self.high_water_tick + i64::from(has_stepped_back)
+        self.high_water_tick + has_stepped_back as i64
     }
 }
 
@@ -152,8 +172,6 @@ pub struct Request<'a> {
     pub shard: u32,
     /// The highest counter of this layout that the session has fetched from the sequence.
     pub highest_fetched: Option<i64>,
-    /// The ticks of the lease; [`Ticks::ALL`] if the server needs none.
-    pub ticks: Ticks,
 }
 
 /// What [`advance`] decides. For homed IDs, `T` is not a run but a counter and its shard.
@@ -198,10 +216,10 @@ impl Coverage {
         (self.last - run.last).min(SEQ_LOG_VALS)
     }
 
-    /// How many of the covered counters are left after the run.
+    /// How many of the covered counters are left after the run: fewer than 2^32.
     #[inline]
     pub fn left(self, run: Run) -> u32 {
-        (self.last - run.last).clamp(0, u32::MAX.into()) as u32
+        (self.last - run.last) as u32
     }
 }
 
@@ -298,9 +316,8 @@ impl Cached {
     /// would carry a time in the past, and sort below those of other sessions), and not further ahead of the
     /// clock than the policy allows. It must be in the lease of the shard that the ID will have.
     #[inline(always)]
-    pub fn is_usable(&self, reading: &Reading, ticks: Ticks) -> bool {
-        let tick = reading.layout.tick_of(self.next);
-        self.layout == reading.layout.bits() && tick >= reading.high_water_tick && tick <= reading.lead_limit() && ticks.contains(tick)
+    pub fn is_usable(&self, reading: &Reading) -> bool {
+        self.layout == reading.layout.bits() && reading.cached_above < self.next && self.next <= reading.up_to
     }
 
     /// The rest after the next counter has been used.
@@ -311,9 +328,8 @@ impl Cached {
 }
 
 /// The next counter, before the limits are checked.
-#[inline(always)]
 fn first_counter(state: State, floor_tick: i64, request: Request<'_>) -> i64 {
-    let Request { reading, shard, highest_fetched, .. } = request;
+    let Request { reading, shard, highest_fetched } = request;
     let Reading { layout, .. } = reading;
     // A sequence at the end of bigint has no next value. Saturating keeps it there, far ahead of the clock or
     // at the end of the layout.
@@ -348,8 +364,8 @@ fn first_counter(state: State, floor_tick: i64, request: Request<'_>) -> i64 {
 /// let reading_us = 1_800_000_000_000_000;
 /// let policy = Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 };
 /// let now = Now { reading_us, high_water_us: reading_us };
-/// let reading = Reading::new(Packed::new(TWITTER), policy, now);
-/// let request = Request { reading: &reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL };
+/// let reading = Reading::new(Packed::new(TWITTER), policy, Ticks::ALL, now);
+/// let request = Request { reading: &reading, shard: 0, highest_fetched: None };
 /// let now_tick = TWITTER.tick_at(reading_us);
 ///
 /// // Behind the clock: the counter jumps to the clock's tick, and seq continues.
@@ -363,8 +379,30 @@ fn first_counter(state: State, floor_tick: i64, request: Request<'_>) -> i64 {
 /// ```
 #[inline(always)]
 pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -> Decision {
-    let Request { reading, highest_fetched, ticks, .. } = request;
-    let &Reading { ref layout, now, now_tick, .. } = reading;
+    let Request { reading, shard, highest_fetched } = request;
+    // Most often, the next counters are within every limit.
+    let first = state.last_value.wrapping_add(state.is_called.into());
+    let last = if count == 1 { first } else { first.saturating_add(count - 1) };
+    let is_within = reading.above < first && last <= reading.up_to && last <= max_value;
+    if is_within && highest_fetched.is_none_or(|fetched| fetched < first) {
+        return Decision::Issue(Run { first, last });
+    }
+    advance_to_limits(state, max_value, count, reading, shard, highest_fetched)
+}
+
+/// [`advance`] where the clock is ahead, a limit is near, or the session has fetched the counter. A whole request would be stored for each
+/// ID, so its fields are arguments.
+#[inline(never)]
+pub(crate) fn advance_to_limits(
+    state: State,
+    max_value: i64,
+    count: i64,
+    reading: &Reading,
+    shard: u32,
+    highest_fetched: Option<i64>,
+) -> Decision {
+    let request = Request { reading, shard, highest_fetched };
+    let &Reading { ref layout, ticks, now, now_tick, .. } = reading;
     if now_tick < 0 {
         let us = layout.instant_of(0).saturating_sub(now.reading_us);
         return Decision::Refuse(Refusal::ClockBeforeEpoch { us });
@@ -374,7 +412,7 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
         return Decision::Refuse(Refusal::LeaseEnded { us });
     }
     let floor_tick = reading.floor_tick().max(ticks.first);
-    if floor_tick > reading.max_tick {
+    if floor_tick > layout.max_tick() {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
     let first = first_counter(state, floor_tick, request);
@@ -385,25 +423,25 @@ pub fn advance(state: State, max_value: i64, count: i64, request: Request<'_>) -
     let lead_limit = reading.lead_limit().min(ticks.last);
     let first_tick = layout.tick_of(first);
     if first_tick > lead_limit {
-        return wait_or_refuse(state.last_value, first_tick, lead_limit, reading, ticks);
+        return wait_or_refuse(state.last_value, first_tick, lead_limit, reading);
     }
 
-    let end = max_value.min(reading.max_counter);
+    let end = max_value.min(layout.max_counter());
     // At the end of bigint there is no next counter: saturating would issue the last one again.
     let has_no_next = (state.is_called && first <= state.last_value) || highest_fetched == Some(first);
     if first > end || has_no_next {
         return Decision::Refuse(Refusal::LayoutUsedUp);
     }
     // The first one is within both limits.
-    let last = if count == 1 { first } else { first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end) };
+    let last = first.saturating_add(count - 1).min(layout.last_counter_in(lead_limit)).min(end);
     Decision::Issue(Run { first, last })
 }
 
 /// The lead is above the limit: wait if the wait is short enough, else refuse. The end of a lease is a limit that is expected to
 /// move with the clock: the lease is renewed.
 #[cold]
-fn wait_or_refuse(last_value: i64, first_tick: i64, limit: i64, reading: &Reading, ticks: Ticks) -> Decision {
-    let &Reading { ref layout, policy, now, now_tick, .. } = reading;
+fn wait_or_refuse(last_value: i64, first_tick: i64, limit: i64, reading: &Reading) -> Decision {
+    let &Reading { ref layout, policy, ticks, now, now_tick, .. } = reading;
     let due_us = layout.instant_of(now_tick.saturating_add(first_tick - limit));
     let wait_us = due_us.saturating_sub(now.reading_us);
     if wait_us <= policy.max_wait_us {
@@ -434,7 +472,7 @@ fn wait_or_refuse(last_value: i64, first_tick: i64, limit: i64, reading: &Readin
 /// Decides whether the run needs a WAL record, as `nextval_internal()` does. `covered` is the last counter
 /// covered by a record that replay would find; `None` if there is no such record.
 #[inline(always)]
-pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) -> Coverage {
+pub fn cover(run: Run, covered: Option<i64>, max_value: i64, layout: &Layout) -> Coverage {
     if let Some(last) = covered.filter(|&last| run.last <= last) {
         return Coverage { last, is_new: false };
     }

@@ -216,8 +216,8 @@ impl<'a> Homed<'a> {
 /// let reading_us = 1_800_000_000_000_000;
 /// let policy = Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 };
 /// let now = Now { reading_us, high_water_us: reading_us };
-/// let reading = Reading::new(Packed::new(INSTAGRAM), policy, now);
-/// let request = Request { reading: &reading, shard: 1, highest_fetched: None, ticks: Ticks::ALL };
+/// let reading = Reading::new(Packed::new(INSTAGRAM), policy, Ticks::ALL, now);
+/// let request = Request { reading: &reading, shard: 1, highest_fetched: None };
 /// let fresh = State { last_value: 1, is_called: false };
 /// let wanted = Homed::in_partition(&INSTAGRAM, 1, 4, 1)?;
 /// let Decision::Issue(found) = homed::advance(fresh, i64::MAX, request, &wanted) else { panic!() };

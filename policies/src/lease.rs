@@ -45,12 +45,6 @@ impl Ticks {
 
     /// No ticks.
     pub const NONE: Ticks = Ticks { first: i64::MAX, last: i64::MIN };
-
-    /// Whether `tick` is among them.
-    #[inline]
-    pub const fn contains(self, tick: i64) -> bool {
-        self.first <= tick && tick <= self.last
-    }
 }
 
 #[cfg(test)]
@@ -73,7 +67,7 @@ mod tests {
                 let tick = layout.tick_at(near) + offset;
                 let begin = layout.instant_of(tick);
                 let begins_in_it = starts_us <= begin && begin < span.ends_us;
-                prop_assert_eq!(ticks.contains(tick), begins_in_it, "{:?}, {}", ticks, tick);
+                prop_assert_eq!((ticks.first..=ticks.last).contains(&tick), begins_in_it, "{:?}, {}", ticks, tick);
             }
         }
     }

@@ -34,8 +34,8 @@
 //! let shard = 5;
 //! let policy = Policy { max_lead_us: 100_000, max_wait_us: 1_000_000 };
 //! let now = Now { reading_us, high_water_us: reading_us };
-//! let reading = Reading::new(Packed::new(layout), policy, now);
-//! let request = Request { reading: &reading, shard, highest_fetched: None, ticks: Ticks::ALL };
+//! let reading = Reading::new(Packed::new(layout), policy, Ticks::ALL, now);
+//! let request = Request { reading: &reading, shard, highest_fetched: None };
 //! let mut state = State { last_value: 1, is_called: false };
 //! let mut ids = Vec::new();
 //! for _ in 0..3 {

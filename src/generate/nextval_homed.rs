@@ -11,7 +11,7 @@ use crate::postgres::call::guarded;
 use crate::postgres::memory;
 use crate::postgres::report::Raise;
 use crate::sequence;
-use pg_snowflake_ids::layout::{Layout, Packed};
+use pg_snowflake_ids::layout::Layout;
 use pg_snowflake_policies::homed::{Class, HashRange, Home, Homed, hash_ranges};
 use pg_snowflake_policies::messages::sequence as messages;
 use pgrx::callconv::{Arg, ArgAbi};
@@ -60,21 +60,19 @@ unsafe extern "C-unwind" fn snowflake_nextval_homed_wrapper(fcinfo: pg_sys::Func
 
 /// The fast path. The arguments are usually those of the previous call, and comparing them costs less than checking them.
 fn next_homed_id_fast(seq: pg_sys::Oid, wanted: InPartition) -> Option<i64> {
-    static LAST: BackendLocal<Option<(InPartition, Packed, Homed<'static>)>> = BackendLocal::new(None);
+    static LAST: BackendLocal<Option<(InPartition, Homed<'static>)>> = BackendLocal::new(None);
     // SAFETY: generating an ID does not generate another.
     let last = unsafe { LAST.get() };
-    let (layout, homed) = match last {
-        Some((last, layout, homed)) if *last == wanted => (layout, homed),
+    let homed = match last {
+        Some((last, homed)) if *last == wanted => homed,
         _ => {
-            let layout = Packed::unpack(wanted.layout)?;
-            let InPartition { shard_id, modulus, generators, .. } = wanted;
-            let homed = Homed::in_partition(&layout, shard_id, modulus, generators).ok()?;
-            let (_, layout, homed) = last.insert((wanted, layout, homed));
-            (layout, homed)
+            let InPartition { shard_id, modulus, generators, layout } = wanted;
+            let homed = Homed::in_partition(&Layout::unpack(layout)?, shard_id, modulus, generators).ok()?;
+            &mut last.insert((wanted, homed)).1
         }
     };
     // SAFETY: called by an SQL function, and no frame up to the server's holds anything with a destructor.
-    unsafe { sequence::next_homed_fast(seq, layout, homed, Asked::Class(homed.class)) }
+    unsafe { sequence::next_homed_fast(seq, wanted.layout, homed, Asked::Class(homed.class)) }
 }
 
 /// The slow path, which raises the errors.
@@ -115,7 +113,7 @@ fn snowflake_nextval_homed_in_ranges(seq: pg_sys::Oid, shard_id: i32, ranges: Mu
             let asked = Asked::Class(class);
             // SAFETY: called in a transaction. The guard of this function is around the frames, and `ranges` is borrowed from a
             // variable of the backend.
-            let fast = unsafe { guarded(|| sequence::next_homed_fast(seq, &Packed::new(layout), &homed, asked)) };
+            let fast = unsafe { guarded(|| sequence::next_homed_fast(seq, layout.pack(), &homed, asked)) };
             match fast {
                 Some(id) => Ok(id),
                 None => sequence::next_homed(seq, layout, &homed, asked),

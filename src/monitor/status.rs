@@ -98,8 +98,8 @@ fn check_nextval(data: &SequenceData, layout: Layout, now: Now) -> Result<(), Er
     fence::check_any_shard()?;
     data.definition.check()?;
     let Some(state) = data.next_state() else { return Ok(()) };
-    let reading = Reading::new(Packed::new(layout), settings::policy(), now);
-    let request = Request { reading: &reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL };
+    let reading = Reading::new(Packed::new(layout), settings::policy(), Ticks::ALL, now);
+    let request = Request { reading: &reading, shard: 0, highest_fetched: None };
     match counter::advance(state, data.definition.max_value, 1, request) {
         Decision::Refuse(refusal) => Err(NoCounter::Refused { refusal, layout, shard: 0, is_set_back: data.set_back.is_some() }.into()),
         Decision::Issue(_) | Decision::Wait { .. } => Ok(()),

@@ -4,7 +4,9 @@
 //! when the error is raised.
 
 use pg_snowflake_ids::layout::{Layout, Packed};
-use pg_snowflake_policies::counter::{Policy, Refusal, Run};
+use pg_snowflake_ids::presets::DEFAULT;
+use pg_snowflake_policies::clock::Now;
+use pg_snowflake_policies::counter::{Policy, Reading, Refusal, Run};
 use pg_snowflake_policies::homed::Class;
 use pg_snowflake_policies::lease::Ticks;
 use pgrx::pg_sys;
@@ -14,10 +16,9 @@ use pgrx::pg_sys;
 pub struct Permit {
     /// The shards of the IDs: one, or those of homed IDs.
     pub class: Class,
-    /// The ticks of the IDs.
-    pub ticks: Ticks,
-    /// How far IDs may run ahead of the clock, and how long a call waits for it.
-    pub policy: Policy,
+    /// The last reading of the clock, with the layout, `max_lead`, `max_wait` and the ticks of the lease, which are permitted.
+    /// [`update`](Reading::update) makes it a current one.
+    pub reading: Reading,
     /// As long as it is the same, so is the permit.
     pub version: u64,
 }
@@ -25,7 +26,13 @@ pub struct Permit {
 impl Permit {
     /// For no IDs, and of no version.
     pub const NONE: Permit =
-        Permit { class: Class::one(0), ticks: Ticks::NONE, policy: Policy { max_lead_us: 0, max_wait_us: 0 }, version: u64::MAX };
+        Permit::new(Class::one(0), Packed::new(DEFAULT), Policy { max_lead_us: 0, max_wait_us: 0 }, Ticks::NONE, u64::MAX);
+
+    /// For IDs of these shards in these ticks.
+    pub const fn new(class: Class, layout: Packed, policy: Policy, ticks: Ticks, version: u64) -> Permit {
+        let reading = Reading::new(layout, policy, ticks, Now { reading_us: 0, high_water_us: 0 });
+        Permit { class, reading, version }
+    }
 }
 
 /// Who may generate which IDs. Each call passes what it asks for.
@@ -37,13 +44,17 @@ pub trait Authority: Copy {
     /// where errors may be raised.
     fn prepare(self, layout: &Packed) -> Result<(), Self::Denied>;
 
-    /// What may be generated now, until the next call; `Err(None)` if [`prepare`](Authority::prepare) must be called again. Called for each
-    /// ID without a guard, so it raises no error, and holds nothing with a destructor.
-    fn permit(self, layout: &Packed) -> Result<&'static Permit, Option<Self::Denied>>;
+    /// What may be generated now with the layout of these [bits](Packed::bits), until the next call; `Err(None)` if
+    /// [`prepare`](Authority::prepare) must be called again, or no layout has these bits. Called for each ID without a guard, so it
+    /// raises no error, and holds nothing with a destructor.
+    ///
+    /// # Safety
+    /// The permit of an earlier call is not used any more.
+    unsafe fn permit(self, layout: u64) -> Result<&'static mut Permit, Option<Self::Denied>>;
 
     /// Makes known that the counters are used, and returns whether the permit still applies: only then may they be written. Called under
     /// the lock of the page, so it raises no error either.
-    fn confirm(self, permit: &Permit, layout: &Layout, run: Run) -> bool;
+    fn confirm(self, permit: &Permit, run: Run) -> bool;
 }
 
 /// Why a call returns no counter. `Denied` is what an [`Authority`] says.

@@ -40,13 +40,13 @@
 
 use super::interface::{Authority, Failure, NoCounter, Permit};
 use super::page::{SetBack, read_seq_tuple, write_seq_tuple};
-use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, forget_dropped_sequences, with_entry};
+use super::seq_table::{Basis, PassedChecks, RecentPage, SeqTableData, forget_dropped_sequences, request_after, with_entry};
 use super::sequence_data::{Definition, has_privilege};
 use super::{backend_clock, invalidation, sys};
 use crate::postgres::call::guarded;
 use crate::postgres::report::Raise;
 use pg_snowflake_ids::layout::{Layout, Packed};
-use pg_snowflake_policies::counter::{self, Decision, Reading, Run, State};
+use pg_snowflake_policies::counter::{self, Decision, Run, State};
 use pg_snowflake_policies::homed::{self, Homed};
 use pgrx::{PgLogLevel, pg_sys};
 use std::ffi::{c_char, c_int};
@@ -206,17 +206,19 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
         // Not before the lock, which may be waited for: whoever held it may have used the time since, and reset the sequence, and
         // the lease may have been renewed.
         let now = backend_clock::read_silently();
-        let permit = match authority.permit(&layout) {
+        // An earlier permit is of a call that has returned.
+        let permit = match authority.permit(layout.bits()) {
             Ok(permit) => permit,
             Err(Some(denied)) => return Err(Failure::Denied(denied)),
             Err(None) => return Ok(Outcome::Wait { us: 0 }),
         };
+        permit.reading.update(now);
+        let permit = &*permit;
         let first_shard = permit.class.first;
-        let reading = Reading::new(layout, permit.policy, now);
-        let request = elm.request(&reading, permit);
+        let request = request_after(elm.highest_fetched, permit);
 
         if wanted == Wanted::One
-            && let Some(counter) = elm.next_cached(&reading, permit)
+            && let Some(counter) = elm.next_cached(permit)
         {
             let run = Run { first: counter, last: counter };
             return Ok(Outcome::Issued(Issued { run, permit: *permit, shard: first_shard, set_back: None }));
@@ -244,8 +246,8 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
             }
         };
         if let Decision::Issue((run, _)) = decision {
-            let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(locator);
-            if !authority.confirm(permit, &layout, run) || !write_seq_tuple(locked, run, max_value, &layout, wal_locator) {
+            let wal_locator = sys::RelationNeedsWAL(seqrel).then_some(&locator);
+            if !authority.confirm(permit, run) || !write_seq_tuple(locked, run, max_value, &layout, wal_locator) {
                 locked.release();
                 // What was permitted has changed; the next attempt learns of it.
                 return Ok(Outcome::Wait { us: 0 });
@@ -260,11 +262,11 @@ unsafe fn nextval_of_open_sequence<A: Authority>(
                 Err(NoCounter::Refused { refusal, layout: *layout, shard: first_shard, is_set_back: set_back.is_some() }.into())
             }
             Decision::Issue((run, shard)) if wanted == Wanted::One => {
-                let first = elm.save_in_cache(run, &layout, permit);
+                let first = elm.save_in_cache(run, permit);
                 Ok(Outcome::Issued(Issued { run: Run { first, last: first }, permit: *permit, shard, set_back }))
             }
             Decision::Issue((run, shard)) => {
-                elm.highest_fetched = Some((layout.bits(), run.last));
+                elm.highest_fetched = (layout.bits(), run.last);
                 Ok(Outcome::Issued(Issued { run, permit: *permit, shard, set_back }))
             }
         }

@@ -64,9 +64,9 @@ impl LockedPage {
         // SAFETY: as the caller promises.
         unsafe {
             let lsn = sys::PageGetLSN(self.page);
-            let record = *self.coverage_record();
-            let is_of_this_page = record.lsn == lsn && record.storage == storage;
-            (is_of_this_page && lsn > sys::GetRedoRecPtr()).then_some(record.last_value)
+            let record = self.coverage_record();
+            let is_of_this_page = (*record).lsn == lsn && (*record).storage == storage;
+            (is_of_this_page && lsn > sys::GetRedoRecPtr()).then(|| (*record).last_value)
         }
     }
 
@@ -243,7 +243,7 @@ pub unsafe fn write_seq_tuple(
     run: Run,
     max_value: i64,
     layout: &Layout,
-    wal_locator: Option<sys::RelFileLocator>,
+    wal_locator: Option<&sys::RelFileLocator>,
 ) -> bool {
     // SAFETY: the page is locked exclusively; nothing in the critical section can fail but XLogInsert(), which
     // PANICs by itself.
@@ -257,14 +257,15 @@ pub unsafe fn write_seq_tuple(
             locked.set_tuple(run.last, 0);
             return true;
         };
-        let storage = sys::storage_numbers(locator);
-        let coverage = counter::cover(run, locked.covered(storage), max_value, *layout);
+        // A closure, so that it is not kept in registers over the calls below.
+        let storage = || sys::storage_numbers(*locator);
+        let coverage = counter::cover(run, locked.covered(storage()), max_value, layout);
         let log_cnt = coverage.log_cnt(run);
         // The transaction ID makes this transaction's commit flush the record and wait for the synchronous
         // standby. Assigning one may fail, so it comes before the critical section; the abort then releases the
         // page, which has not changed.
         if coverage.is_new {
-            if locked.set_back(storage).is_some_and(|set_back| run.first <= set_back.from) {
+            if locked.set_back(storage()).is_some_and(|set_back| run.first <= set_back.from) {
                 return false;
             }
             sys::GetTopTransactionId();
@@ -275,9 +276,9 @@ pub unsafe fn write_seq_tuple(
             // Log the state after all the counters that the record covers have been used, so that a crash
             // skips them.
             locked.set_tuple(coverage.last, 0);
-            let lsn = log_seq_tuple(locator, locked.buffer, locked.tuple, locked.tuple_len);
+            let lsn = log_seq_tuple(*locator, locked.buffer, locked.tuple, locked.tuple_len);
             sys::PageSetLSN(locked.page, lsn);
-            *locked.coverage_record() = CoverageRecord { last_value: coverage.last, lsn, storage, left: 0 };
+            *locked.coverage_record() = CoverageRecord { last_value: coverage.last, lsn, storage: storage(), left: 0 };
         }
         locked.set_tuple(run.last, log_cnt);
         (*locked.coverage_record()).left = coverage.left(run);

@@ -6,8 +6,7 @@ use super::sequence_data::Definition;
 use super::{backend_clock, invalidation, sys};
 use crate::postgres::backend_local::BackendLocal;
 use crate::postgres::memory;
-use pg_snowflake_ids::layout::Packed;
-use pg_snowflake_policies::counter::{Cached, Reading, Request, Run};
+use pg_snowflake_policies::counter::{Cached, Request, Run};
 use pgrx::pg_sys;
 use std::collections::{HashMap, TryReserveError};
 use std::ffi::c_char;
@@ -35,8 +34,8 @@ pub struct SeqTableData {
     pub permit_version: u64,
     /// [`invalidation::pg_sequence_version`] when the sequence was last opened. Every ALTER SEQUENCE changes it, which voids `cached`.
     pub pg_sequence_version: u64,
-    /// The highest counter that this session has fetched, after the bits of its layout.
-    pub highest_fetched: Option<(u64, i64)>,
+    /// The bits of a layout, and its highest counter that this session has fetched. No layout has the bits 0: the session has fetched none.
+    pub highest_fetched: (u64, i64),
     /// The checks that have passed and need not be repeated.
     pub passed_checks: PassedChecks,
     /// The buffer of the page, and the limits of its counters.
@@ -44,8 +43,8 @@ pub struct SeqTableData {
 }
 
 /// What the checks that `nextval_internal()` made depend on. They hold from one transaction to the next: relying on
-/// them saves opening and closing the relation and looking up privileges. Together with the guard, which is then not
-/// needed either, that is 1,800 of 3,200 instructions per ID, and 1,200 of 1,600 per cached ID.
+/// them saves opening and closing the relation, looking up privileges, and the guard, which is then not needed either. Together, these take
+/// more instructions than the rest of an ID.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PassedChecks {
     /// The user whose privileges were checked.
@@ -110,37 +109,28 @@ impl SeqTableData {
         invalidation::catalog_version(self.hash)
     }
 
-    /// The request for a counter of the sequence that the permit allows.
-    #[inline(always)]
-    pub fn request<'a>(&self, reading: &'a Reading, permit: &Permit) -> Request<'a> {
-        let highest_fetched = match self.highest_fetched {
-            Some((layout, counter)) if layout == reading.layout().bits() => Some(counter),
-            _ => None,
-        };
-        Request { reading, shard: permit.class.first, highest_fetched, ticks: permit.ticks }
-    }
-
     /// The next cached counter. Drops the cached counters if they may not be used: another server may have used them if this one was not
     /// permitted to meanwhile. They need not be confirmed, since that was done when they were fetched.
     #[inline(always)]
-    pub fn next_cached(&mut self, reading: &Reading, permit: &Permit) -> Option<i64> {
+    pub fn next_cached(&mut self, permit: &Permit) -> Option<i64> {
         let cached = self.cached?;
-        if self.permit_version != permit.version || !cached.is_usable(reading, permit.ticks) {
+        if self.permit_version != permit.version || !cached.is_usable(&permit.reading) {
             self.cached = None;
             return None;
         }
         self.cached = cached.rest();
-        backend_clock::note_issued(reading.now());
+        backend_clock::note_issued(permit.reading.now());
         Some(cached.next)
     }
 
-    /// Returns the first counter of the run, and caches the rest for later calls.
+    /// Returns the first counter of the run, and caches the rest for later calls. Nothing is cached yet.
     #[inline(always)]
-    pub fn save_in_cache(&mut self, run: Run, layout: &Packed, permit: &Permit) -> i64 {
-        let (Run { first, last }, layout) = (run, layout.bits());
-        self.highest_fetched = Some((layout, last));
-        self.permit_version = permit.version;
-        self.cached = Cached { layout, next: first, last }.rest();
+    pub fn save_in_cache(&mut self, run: Run, permit: &Permit) -> i64 {
+        let (Run { first, last }, layout) = (run, permit.reading.layout().bits());
+        self.highest_fetched = (layout, last);
+        if let Some(rest) = (Cached { layout, next: first, last }).rest() {
+            (self.cached, self.permit_version) = (Some(rest), permit.version);
+        }
         first
     }
 
@@ -190,7 +180,7 @@ struct SeqHashTab {
     /// In the order of first use.
     entries: Vec<SeqTableData>,
     /// The entry that was used last: core's `last_used_seq`.
-    last_used_seq: Option<(pg_sys::Oid, usize)>,
+    last_used_seq: (pg_sys::Oid, usize),
     /// The number of entries at which dropped sequences are searched for. It doubles with the entries, so the search is cheap per entry.
     due_at: usize,
 }
@@ -198,38 +188,41 @@ struct SeqHashTab {
 /// The fewest entries among which dropped sequences are looked for: 200 kB.
 const MIN_DUE: usize = 1024;
 
+/// Refers to no entry: the index is out of range, so that the invalid OID finds nothing either.
+const NO_SEQUENCE: (pg_sys::Oid, usize) = (pg_sys::InvalidOid, usize::MAX);
+
 static SEQHASHTAB: BackendLocal<SeqHashTab> = BackendLocal::new(SeqHashTab {
     indexes: HashMap::with_hasher(BuildHasherDefault::new()),
     entries: Vec::new(),
-    last_used_seq: None,
+    last_used_seq: NO_SEQUENCE,
     due_at: MIN_DUE,
 });
 
 impl SeqHashTab {
     #[inline(always)]
     fn find(&mut self, relid: pg_sys::Oid) -> Option<&mut SeqTableData> {
-        let index = self.index_of(relid)?;
+        let (last_used, index) = self.last_used_seq;
+        let index = if last_used == relid { index } else { self.index_of(relid)? };
         self.entries.get_mut(index)
     }
 
     #[inline(always)]
     fn enter(&mut self, relid: pg_sys::Oid) -> Result<&mut SeqTableData, TryReserveError> {
-        let index = match self.index_of(relid) {
-            Some(index) => index,
-            None => self.add(relid)?,
-        };
-        Ok(&mut self.entries[index])
+        if self.find(relid).is_none() {
+            self.add(relid)?;
+        }
+        // find() or add() has made it the last one used.
+        Ok(&mut self.entries[self.last_used_seq.1])
     }
 
-    /// Adds an entry, and returns its index.
     #[cold]
-    fn add(&mut self, relid: pg_sys::Oid) -> Result<usize, TryReserveError> {
+    fn add(&mut self, relid: pg_sys::Oid) -> Result<(), TryReserveError> {
         memory::fallible(|| self.entries.try_reserve(1).and(self.indexes.try_reserve(1)))?;
         let index = self.entries.len();
         self.entries.push(SeqTableData { relid, ..SeqTableData::default() });
         self.indexes.insert(relid.to_u32(), index as u32);
-        self.last_used_seq = Some((relid, index));
-        Ok(index)
+        self.last_used_seq = (relid, index);
+        Ok(())
     }
 
     /// Removes these entries. The sequences are in the order of the entries.
@@ -242,21 +235,22 @@ impl SeqHashTab {
             self.indexes.shrink_to(2 * self.entries.len());
             let indexes = self.entries.iter().zip(0..);
             self.indexes.extend(indexes.map(|(elm, index)| (elm.relid.to_u32(), index)));
-            self.last_used_seq = None;
+            self.last_used_seq = NO_SEQUENCE;
         }
         self.due_at = MIN_DUE.max(2 * self.entries.len());
     }
 
-    #[inline(always)]
+    /// Finds a sequence other than the last one used, and makes it the last one. Its page is probably not in the processor's caches.
+    #[inline(never)]
     fn index_of(&mut self, relid: pg_sys::Oid) -> Option<usize> {
-        match self.last_used_seq {
-            Some((last_used, index)) if last_used == relid => Some(index),
-            _ => {
-                let index = *self.indexes.get(&relid.to_u32())? as usize;
-                self.last_used_seq = Some((relid, index));
-                Some(index)
-            }
+        let index = *self.indexes.get(&relid.to_u32())? as usize;
+        self.last_used_seq = (relid, index);
+        let elm = self.entries.get(index)?;
+        // A cached ID does not read the page.
+        if elm.cached.is_none() {
+            sys::prefetch_sequence(elm.recent_page.buffer);
         }
+        Some(index)
     }
 }
 
@@ -280,6 +274,13 @@ impl Hasher for OidHasher {
     }
 }
 
+/// The request for a counter that the permit allows, of a sequence with this [`SeqTableData::highest_fetched`].
+#[inline(always)]
+pub fn request_after((layout, counter): (u64, i64), permit: &Permit) -> Request<'_> {
+    let highest_fetched = (layout == permit.reading.layout().bits()).then_some(counter);
+    Request { reading: &permit.reading, shard: permit.class.first, highest_fetched }
+}
+
 /// Calls `f` with the entry of a sequence, which is created if there is none: `hash_search()` with `HASH_ENTER`.
 ///
 /// # Safety
@@ -293,20 +294,23 @@ pub unsafe fn with_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData
     }
 }
 
-/// Like [`with_entry`], but returns `None` if the session has not used the sequence: `HASH_FIND`.
+/// The entry of a sequence; `None` if the session has not used it: `HASH_FIND`.
 ///
 /// # Safety
-/// As for [`with_entry`].
-pub unsafe fn with_found_entry<T>(relid: pg_sys::Oid, f: impl FnOnce(&mut SeqTableData) -> Option<T>) -> Option<T> {
+/// As for [`BackendLocal::get`]: nothing accesses the table before the last use of the entry.
+#[inline(always)]
+pub unsafe fn found_entry(relid: pg_sys::Oid) -> Option<&'static mut SeqTableData> {
     // SAFETY: as the caller promises.
-    f(unsafe { SEQHASHTAB.get() }.find(relid)?)
+    unsafe { SEQHASHTAB.get() }.find(relid)
 }
 
 /// Records the last ID that a batch returned from the sequence `relid`.
 #[inline(always)]
 pub fn set_last(relid: pg_sys::Oid, id: i64) {
-    // SAFETY: the closure calls nothing.
-    unsafe { with_entry(relid, |elm| elm.set_last(id)) }
+    // SAFETY: the entry is used here alone.
+    if let Some(elm) = unsafe { found_entry(relid) } {
+        elm.set_last(id);
+    }
 }
 
 /// `ResetSequenceCaches()`, for DISCARD. Unlike core's, it keeps `highest_fetched`, so that the session never repeats an ID.

@@ -35,12 +35,12 @@ fn ask_for(count: i64, state: State, now: Now) -> Decision {
 
 /// A reading in Instagram's layout.
 fn reading(policy: Policy, now: Now) -> Reading {
-    Reading::new(Packed::new(INSTAGRAM), policy, now)
+    Reading::new(Packed::new(INSTAGRAM), policy, Ticks::ALL, now)
 }
 
 /// Of shard 0, in a session that has fetched nothing and needs no lease.
 fn request(reading: &Reading) -> Request<'_> {
-    Request { reading, shard: 0, highest_fetched: None, ticks: Ticks::ALL }
+    Request { reading, shard: 0, highest_fetched: None }
 }
 
 fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
@@ -48,7 +48,7 @@ fn ask_under(policy: Policy, count: i64, state: State, now: Now) -> Decision {
 }
 
 fn coverage(run: Run, covered: Option<i64>) -> Coverage {
-    cover(run, covered, i64::MAX, INSTAGRAM)
+    cover(run, covered, i64::MAX, &INSTAGRAM)
 }
 
 fn counter(tick: i64, seq: i64) -> i64 {
@@ -93,6 +93,8 @@ fn a_counter_is_the_next_one_or_that_of_the_clock_within_the_limits() {
     for (case, last_value, now, expected) in [
         ("behind the clock: its tick, and seq continues", 123_456, at(NOW_US), one(counter(NOW_TICK, 123_457 % 1024))),
         ("within a tick", counter(NOW_TICK, 7), at(NOW_US), one(counter(NOW_TICK, 8))),
+        ("the last one of the tick before", counter(NOW_TICK - 1, 1022), at(NOW_US), one(counter(NOW_TICK, 1023))),
+        ("in the mark's tick", counter(NOW_TICK, 7), before(50 * MS), one(counter(NOW_TICK + 1, 8))),
         ("a full tick", counter(NOW_TICK, 1023), at(NOW_US), one(counter(NOW_TICK + 1, 0))),
         ("a lead within the limit", counter(NOW_TICK + 100, 7), at(NOW_US), one(counter(NOW_TICK + 100, 8))),
         ("a lead above it", ahead, at(NOW_US), Decision::Wait { us: 400 * MS }),
@@ -137,25 +139,25 @@ fn a_wait_has_a_minimum_unless_the_limits_are_lower() {
 
 #[test]
 fn a_sequence_reset_within_a_tick_continues_above_what_the_session_fetched() {
-    let ask = |highest_fetched| {
+    let ask = |last_value, fetched| {
         let reading = reading(DEFAULTS, at(NOW_US));
-        let request = Request { highest_fetched, ..request(&reading) };
-        issued(advance(called(1), i64::MAX, 1, request)).first
+        let request = Request { highest_fetched: Some(fetched), ..request(&reading) };
+        issued(advance(called(last_value), i64::MAX, 1, request)).first
     };
     let clock = counter(NOW_TICK, 2);
-    assert_eq!(ask(Some(counter(NOW_TICK, 500))), counter(NOW_TICK, 501));
-    assert_eq!(ask(Some(counter(NOW_TICK + 100, 500))), counter(NOW_TICK + 100, 501));
+    assert_eq!(ask(1, counter(NOW_TICK, 500)), counter(NOW_TICK, 501));
+    assert_eq!(ask(1, counter(NOW_TICK + 100, 500)), counter(NOW_TICK + 100, 501));
+    assert_eq!(ask(counter(NOW_TICK, 499), counter(NOW_TICK, 500)), counter(NOW_TICK, 501));
     // Fetched long ago, or so far ahead that the sequence was reset to undo it.
-    assert_eq!(ask(Some(counter(NOW_TICK - 1, 500))), clock);
-    assert_eq!(ask(Some(counter(NOW_TICK + 101, 500))), clock);
+    assert_eq!(ask(1, counter(NOW_TICK - 1, 500)), clock);
+    assert_eq!(ask(1, counter(NOW_TICK + 101, 500)), clock);
 }
 
 /// Asks for `count` counters in a lease that begins and ends that long after the clock's tick.
 fn ask_in_lease(begins_us: i64, ends_us: i64, count: i64, state: State) -> Decision {
     let span = Span { starts_us: NOW_US + begins_us, ends_us: NOW_US + ends_us };
     let ticks = span.ticks(&INSTAGRAM);
-    let reading = reading(DEFAULTS, at(NOW_US));
-    advance(state, i64::MAX, count, Request { ticks, ..request(&reading) })
+    advance(state, i64::MAX, count, request(&Reading::new(Packed::new(INSTAGRAM), DEFAULTS, ticks, at(NOW_US))))
 }
 
 #[test]
@@ -171,6 +173,8 @@ fn a_counter_is_within_the_lease() {
     // It begins in the first tick that begins in the lease.
     assert_eq!(ask(20 * MS, HOUR).first, counter(NOW_TICK + 20, 8));
     assert_eq!(ask(20 * MS + 1, HOUR).first, counter(NOW_TICK + 21, 8));
+    let ahead_of_the_clock = called(counter(NOW_TICK + 5, 7));
+    assert_eq!(issued(ask_in_lease(20 * MS, HOUR, 1, ahead_of_the_clock)).first, counter(NOW_TICK + 20, 8));
 }
 
 #[test]
@@ -211,7 +215,7 @@ fn the_end_of_bigint_is_issued_once() {
     assert_eq!(layout.max_counter(), i64::MAX);
     let ask = |last_value, highest_fetched| {
         let now = at(layout.instant_of(layout.max_tick()));
-        let reading = Reading::new(Packed::new(layout), DEFAULTS, now);
+        let reading = Reading::new(Packed::new(layout), DEFAULTS, Ticks::ALL, now);
         let request = Request { highest_fetched, ..request(&reading) };
         advance(called(last_value), i64::MAX, 1, request)
     };
@@ -234,15 +238,25 @@ fn what_is_left_of_a_record_is_exact_in_every_layout() {
     let most = Layout { unit: Unit::Us10, time_bits: 33, shard_bits: 0, seq_bits: 31, ..INSTAGRAM };
     for layout in [INSTAGRAM, most] {
         let run = Run { first: 41, last: 50 };
-        let coverage = cover(run, None, i64::MAX, layout);
+        let coverage = cover(run, None, i64::MAX, &layout);
         assert_eq!(coverage.last - i64::from(coverage.left(run)), run.last, "{layout:?}");
+    }
+}
+
+#[test]
+fn an_updated_reading_equals_a_new_one() {
+    let before = |us| Now { reading_us: NOW_US - us, high_water_us: NOW_US };
+    let mut updated = reading(DEFAULTS, at(NOW_US));
+    for now in [at(NOW_US + MS - 1), at(NOW_US + MS), before(1), at(NOW_US), before(5 * MS), at(NOW_US - 5 * MS), at(NOW_US - 1)] {
+        updated.update(now);
+        assert_eq!(updated, reading(DEFAULTS, now), "{now:?}");
     }
 }
 
 #[test]
 fn a_cached_counter_is_used_while_its_tick_is_neither_behind_the_clock_nor_too_far_ahead() {
     let cached = |tick| Cached { layout: INSTAGRAM.pack(), next: counter(tick, 7), last: counter(tick, 9) };
-    let usable = |cached: Cached, now| cached.is_usable(&reading(DEFAULTS, now), Ticks::ALL);
+    let usable = |cached: Cached, now| cached.is_usable(&reading(DEFAULTS, now));
     assert!(usable(cached(NOW_TICK), at(NOW_US)));
     assert!(usable(cached(NOW_TICK), at(NOW_US + MS - 1)));
     assert!(!usable(cached(NOW_TICK), at(NOW_US + MS)));
@@ -374,7 +388,7 @@ impl Model {
         let at_once = reading(self.policy, now);
         let request = Request { highest_fetched: self.highest_fetched[backend], ..request(&at_once) };
         if let Some(cached) = self.caches[backend].take()
-            && cached.is_usable(&at_once, Ticks::ALL)
+            && cached.is_usable(&at_once)
         {
             let counter = cached.next;
             self.caches[backend] = cached.rest();

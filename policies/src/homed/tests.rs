@@ -24,13 +24,13 @@ fn counter_at(seq: i64) -> i64 {
     INSTAGRAM.at_tick(seq, NOW_TICK)
 }
 
-fn reading(policy: Policy) -> Reading {
+fn reading(policy: Policy, ticks: Ticks) -> Reading {
     let now = Now { reading_us: NOW_US, high_water_us: NOW_US };
-    Reading::new(Packed::new(INSTAGRAM), policy, now)
+    Reading::new(Packed::new(INSTAGRAM), policy, ticks, now)
 }
 
-fn request(reading: &Reading, ticks: Ticks) -> Request<'_> {
-    Request { reading, shard: 0, highest_fetched: None, ticks }
+fn request(reading: &Reading) -> Request<'_> {
+    Request { reading, shard: 0, highest_fetched: None }
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn homed() -> Homed<'static> {
 }
 
 fn ask_homed(state: State, max_value: i64, policy: Policy, ticks: Ticks) -> Decision<Found> {
-    advance(state, max_value, request(&reading(policy), ticks), &homed())
+    advance(state, max_value, request(&reading(policy, ticks)), &homed())
 }
 
 /// The first counter above `counter` that yields no homed ID.
@@ -151,8 +151,8 @@ fn a_search_for_a_homed_id_that_finds_none_ends_and_is_refused() {
     let homed = Homed::new(Class::one(5), Home::Ranges(&[]));
     assert_eq!(homed.first_in(&INSTAGRAM, Run { first: 1, last: i64::MAX }), None);
     let an_hour_ahead = Policy { max_lead_us: 3_600_000 * MS, ..DEFAULTS };
-    let reading = reading(an_hour_ahead);
-    let request = request(&reading, Ticks::ALL);
+    let reading = reading(an_hour_ahead, Ticks::ALL);
+    let request = request(&reading);
     let counters = homed.max_counters();
     assert_eq!(advance(called(1), i64::MAX, request, &homed), Decision::Refuse(Refusal::NotHome { counters }));
 }

@@ -2,11 +2,10 @@
 //! time. A refusal states its reason.
 
 use crate::clock::Now;
-use crate::counter::{Cached, Decision, Policy, Reading, Refusal, Request, Run, State, advance, cover};
+use crate::counter::{Cached, Decision, Policy, Reading, Refusal, Request, Run, State, advance, advance_to_limits, cover};
 use crate::lease::{Span, Ticks};
 use arbitrary::Arbitrary;
 use pg_snowflake_ids::layout::{Layout, Packed};
-use pg_snowflake_ids::presets::TWITTER;
 use pg_snowflake_ids::properties::inputs::{AnyInstant, AnyLayout, tick_at};
 
 /// The input of the target.
@@ -23,21 +22,28 @@ pub struct Input {
     max_wait_ms: u32,
     clock: AnyInstant,
     stepped_back_us: u32,
+    /// How much later the reading was that a session had before.
+    updated_after_us: i16,
     highest_fetched: Option<AnyCounter>,
     lease: Option<AnyLease>,
 }
 
-/// A lease that begins that long after the clock's reading, or before it.
+/// Any ticks, or a lease that begins that long after the clock's reading, or before it.
 #[derive(Clone, Copy, Debug, Arbitrary)]
-struct AnyLease {
-    begins_us: i32,
-    length_us: u32,
+enum AnyLease {
+    Of { first: i64, last: i64 },
+    NearClock { begins_us: i32, length_us: u32 },
 }
 
 impl AnyLease {
     fn ticks(self, layout: &Layout, unix_us: i64) -> Ticks {
-        let starts_us = unix_us.saturating_add(self.begins_us.into());
-        Span { starts_us, ends_us: starts_us.saturating_add(self.length_us.into()) }.ticks(layout)
+        match self {
+            AnyLease::Of { first, last } => Ticks { first, last },
+            AnyLease::NearClock { begins_us, length_us } => {
+                let starts_us = unix_us.saturating_add(begins_us.into());
+                Span { starts_us, ends_us: starts_us.saturating_add(length_us.into()) }.ticks(layout)
+            }
+        }
     }
 }
 
@@ -46,6 +52,7 @@ impl AnyLease {
 enum AnyCounter {
     At(i64),
     NearClock(i32),
+    NextToClock(i8),
     NearLast(i32),
 }
 
@@ -54,6 +61,7 @@ impl AnyCounter {
         match self {
             AnyCounter::At(counter) => counter,
             AnyCounter::NearClock(off) => layout.last_counter_in(layout.tick_at(unix_us)).saturating_add(off.into()),
+            AnyCounter::NextToClock(off) => AnyCounter::NearClock(off.into()).value(layout, unix_us),
             AnyCounter::NearLast(off) => layout.max_counter().saturating_add(off.into()),
         }
     }
@@ -71,21 +79,25 @@ pub fn check(input: Input) {
     let max_value = input.max_value.unwrap_or(i64::MAX);
     let policy = Policy { max_lead_us: setting_us(input.max_lead_ms), max_wait_us: setting_us(input.max_wait_ms) };
     let (packed, now) = (Packed::new(layout), Now { reading_us, high_water_us });
-    // A session updates its last one, here of another layout and policy.
-    let mut reading = Reading::new(Packed::new(TWITTER), Policy { max_lead_us: 1, max_wait_us: 0 }, now);
-    reading.update(&packed, policy, now);
-    assert_eq!(reading, Reading::new(packed, policy, now));
+    let ticks = input.lease.map_or(Ticks::ALL, |lease| lease.ticks(&layout, reading_us));
+    let reading = Reading::new(packed, policy, ticks, now);
+    let before_us = reading_us.saturating_add(input.updated_after_us.into());
+    let mut updated = Reading::new(packed, policy, ticks, Now { reading_us: before_us, high_water_us: before_us });
+    updated.update(now);
+    assert_eq!(updated, reading);
     let request = Request {
         reading: &reading,
         shard: input.shard,
         highest_fetched: input.highest_fetched.map(|counter| counter.value(&layout, high_water_us)),
-        ticks: input.lease.map_or(Ticks::ALL, |lease| lease.ticks(&layout, reading_us)),
     };
     let count = i64::from(input.count) + 1;
     // Whatever a session has cached.
-    Cached { layout: layout.pack(), next: state.last_value, last: state.last_value }.is_usable(&reading, request.ticks);
+    let cached = Cached { layout: layout.pack(), next: state.last_value, last: state.last_value };
+    assert_eq!(cached.is_usable(&reading), is_usable(state.last_value, request));
 
-    match advance(state, max_value, count, request) {
+    let decision = advance(state, max_value, count, request);
+    assert_eq!(decision, advance_to_limits(state, max_value, count, &reading, request.shard, request.highest_fetched));
+    match decision {
         Decision::Issue(run) => {
             is_above_earlier_counters(run, state, request);
             is_within_the_limits(run, max_value, count, request);
@@ -98,12 +110,9 @@ pub fn check(input: Input) {
             let later = Now { reading_us: reading_us_later, high_water_us: high_water_us.max(reading_us_later) };
             // A lease is renewed as the clock moves.
             let passed = layout.tick_at(later.reading_us) - layout.tick_at(reading_us);
-            let last = request.ticks.last.saturating_add(passed);
-            let ticks = Ticks { last, ..request.ticks };
-            let mut reading = reading;
-            reading.update(&packed, policy, later);
-            assert_eq!(reading, Reading::new(packed, policy, later));
-            let request = Request { reading: &reading, ticks, ..request };
+            let ticks = Ticks { last: ticks.last.saturating_add(passed), ..ticks };
+            let reading = Reading::new(packed, policy, ticks, later);
+            let request = Request { reading: &reading, ..request };
             let decision = advance(state, max_value, count, request);
             // A counter that the session has fetched may come within the lead meanwhile: it goes on above it.
             let lead_at = |unix_us| lead_limit_at(&reading, unix_us);
@@ -123,13 +132,24 @@ pub fn check(input: Input) {
     }
 }
 
+/// Whether the tick of a cached counter is neither behind the clock nor too far ahead, and in the lease.
+fn is_usable(counter: i64, request: Request<'_>) -> bool {
+    let Request { reading, .. } = request;
+    let (layout, _, now) = parts(reading);
+    let tick = layout.tick_of(counter);
+    let ticks = 0.max(reading.ticks.first)..=layout.max_tick().min(reading.ticks.last);
+    tick_at(layout, now.reading_us) >= 0
+        && ticks.contains(&tick)
+        && (tick_at(layout, now.high_water_us)..=lead_limit(request)).contains(&tick.into())
+}
+
 /// A setting is an `int` of milliseconds that is not negative.
 fn setting_us(ms: u32) -> i64 {
     i64::from(ms >> 1) * 1_000
 }
 
 fn parts(reading: &Reading) -> (&Layout, Policy, Now) {
-    (reading.layout(), reading.policy(), reading.now())
+    (reading.layout(), reading.policy, reading.now())
 }
 
 /// The last tick that is within the permitted lead.
@@ -166,12 +186,13 @@ fn is_within_the_limits(run: Run, max_value: i64, count: i64, request: Request<'
     assert!(run.last <= max_value && run.last <= layout.max_counter());
     assert!(i128::from(layout.tick_of(run.last)) <= lead_limit(request), "{run:?}");
     let [first_tick, last_tick] = [run.first, run.last].map(|counter| layout.tick_of(counter));
-    assert!(request.ticks.contains(first_tick) && request.ticks.contains(last_tick), "{run:?}");
+    let ticks = request.reading.ticks;
+    assert!(ticks.first <= first_tick && last_tick <= ticks.last, "{run:?}");
     assert!(layout.id(run.first, 0) >= 0 && layout.id(run.last, 0) >= 0);
 }
 
 fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
-    let coverage = cover(run, covered, max_value, layout);
+    let coverage = cover(run, covered, max_value, &layout);
     assert!(coverage.last >= run.last, "{run:?} {coverage:?}");
     assert!((0..=32).contains(&coverage.log_cnt(run)), "{run:?} {coverage:?}");
     if coverage.is_new {
@@ -183,7 +204,8 @@ fn is_covered(run: Run, covered: Option<i64>, max_value: i64, layout: Layout) {
 }
 
 fn has_cause(refusal: Refusal, state: State, limit: i64, request: Request<'_>) {
-    let Request { reading, highest_fetched, ticks, .. } = request;
+    let Request { reading, highest_fetched, .. } = request;
+    let ticks = reading.ticks;
     let (layout, policy, now) = parts(reading);
     let now_tick = tick_at(layout, now.reading_us);
     let highest = state.last_value.max(highest_fetched.unwrap_or(i64::MIN));
